@@ -43,16 +43,18 @@ Record head(const ProblemLine& line, const ChosenDevice& device) {
 
 ExitCode explain_families(const Options& options, const ProblemLine& line,
                           const ChosenDevice& device, Output& output) {
-  const std::vector<Reason> reasons =
-      explain(line.problem, device.info, filter_of(options)).reasons;
+  const Explanation explanation = explain(line.problem, device.info, filter_of(options));
+  const std::vector<Reason>& reasons = explanation.reasons;
   if (output.is_text()) {
     output.write_line(
         fmt::format("{} on {} ({})", to_string(line), device.label, device.info.name));
+    if (!explanation.runs_as.empty()) output.write_line("a plain GEMM: " + explanation.runs_as);
     print_reasons(reasons, output);
     return ExitCode::success;
   }
   for (const Reason& reason : reasons) {
     Record record = head(line, device);
+    if (!explanation.runs_as.empty()) record["runs_as"] = explanation.runs_as;
     record["provider"] = reason.provider;
     record["family"] = reason.family;
     record["design_class"] = reason.design_class;

@@ -13,11 +13,13 @@ namespace {
 
 // The operations of the grammar, including those that this version refuses: the refusal is the
 // parser's.
-constexpr std::array<std::string_view, 4> kinds{"gemm", "grouped_gemm", "scaled_gemm", "conv2d"};
+constexpr std::array<std::string_view, 3> kinds{"gemm", "grouped_gemm", "scaled_gemm"};
 
 bool begins_problem(std::string_view word) {
   const std::string_view first = word.substr(0, word.find(' '));
-  return std::ranges::find(kinds, first) != kinds.end();
+  const bool is_convolution =
+      first.starts_with("conv") && first.find('=') == std::string_view::npos;
+  return is_convolution || std::ranges::find(kinds, first) != kinds.end();
 }
 
 std::string quoted(std::string_view value) {

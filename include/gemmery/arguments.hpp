@@ -17,6 +17,7 @@ namespace gemmery {
 
 class GroupedGemmArguments;
 namespace operation {
+class ConvolutionBinder;
 struct GroupMemory;
 class GroupSlicer;
 class IndexedGroup;
@@ -71,8 +72,8 @@ class GEMMERY_API GemmArguments {
   double alpha() const noexcept { return alpha_; }
   double beta() const noexcept { return beta_; }
 
-  // Views of rank 3: (L,M,K), (L,K,N), (L,M,N), broadcast dimensions with stride 0. `c` is empty if
-  // there is no C.
+  // Views of rank 3: (L,M,K), (L,K,N), (L,M,N), broadcast dimensions with stride 0; of a
+  // convolution A and B have rank 5 (conv_arguments.hpp). `c` is empty if there is no C.
   const Tensor& a() const noexcept { return a_; }
   const Tensor& b() const noexcept { return b_; }
   const Tensor& out() const noexcept { return out_; }
@@ -100,6 +101,7 @@ class GEMMERY_API GemmArguments {
 
  private:
   friend class GroupedGemmArguments;
+  friend class operation::ConvolutionBinder;
   friend class operation::GroupSlicer;
   friend class operation::IndexedGroup;
 

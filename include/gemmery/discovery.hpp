@@ -68,6 +68,9 @@ struct Explanation {
   std::string problem;
   std::string device;
   std::vector<Reason> reasons;
+  // The GEMM that a convolution is as it lies in memory, which is what families were asked about;
+  // empty for other problems.
+  std::string runs_as = {};
 };
 GEMMERY_API Explanation explain(const GemmArguments& arguments, const Filter& filter = {});
 GEMMERY_API Explanation explain(const GemmProblem& problem, const DeviceInfo& device,

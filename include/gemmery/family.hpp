@@ -70,6 +70,10 @@ class GEMMERY_API Family {
   // `takes_groups`.
   virtual bool takes_indices(const Groups&) const noexcept { return false; }
 
+  // True if kernels of this family take this convolution (ConvArguments). The same holds as for
+  // pointers. A convolution that is a plain GEMM is asked for as one, of every family.
+  virtual bool takes_convolution(const Convolution&) const noexcept { return false; }
+
   // Appends every kernel that supports the query, with its predicted time.
   virtual void match(const Query& query, std::vector<RankedKernel>& kernels) const = 0;
 

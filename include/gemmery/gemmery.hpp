@@ -6,6 +6,8 @@
 #include <gemmery/artifact.hpp>
 #include <gemmery/buffer.hpp>
 #include <gemmery/cache.hpp>
+#include <gemmery/conv_arguments.hpp>
+#include <gemmery/convolution.hpp>
 #include <gemmery/device.hpp>
 #include <gemmery/device_facts.hpp>
 #include <gemmery/discovery.hpp>

@@ -4,6 +4,7 @@
 //   gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16 acc=f32
 //   gemm 64x64x64 a=f16 epilogue="D = gelu(accum + bias); peak = amax(D)" bias=f16[n] peak=f32[1]
 //   grouped_gemm 8192x2048x7168 groups=16 a=bf16 ends=i32
+//   conv2d_fprop 32x56x56x64 k=64 r=3 s=3 pad=1 stride=2 a=f16
 #pragma once
 
 #include <array>
@@ -14,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include <gemmery/convolution.hpp>
 #include <gemmery/dtype.hpp>
 #include <gemmery/epilogue.hpp>
 #include <gemmery/export.hpp>
@@ -65,6 +67,11 @@ struct MatrixType {
 // With `groups` it is a batch of l GEMMs that differ along one extent, which here is the sum over
 // all groups (T), or that of the largest group if each has its own matrices (masked, list). A
 // tensor that groups share has a batch stride of 0. See grouped.hpp.
+//
+// With a `convolution`, m, n and k are extents of its GEMM, and l is the number of groups of
+// channels, or of images. `a` and `b` are what one tap sees of one row of pixels: their strides
+// lead from pixel to pixel, from channel to channel and from group to group (or image to image).
+// `out` is a matrix like any other. See conv_arguments.hpp.
 struct GEMMERY_API GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, l = 1;
   MatrixType a, b, out;
@@ -77,11 +84,12 @@ struct GEMMERY_API GemmProblem {
   // default program.
   std::vector<MatrixType> epilogue_operands = {};
   std::optional<Groups> groups = {};
+  std::optional<Convolution> convolution = {};
 
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 
   // 2 for every multiply-add; the epilogue is not counted. For groups those of all T elements, or
-  // of groups of the expected size.
+  // of groups of the expected size; for a convolution those of every tap of every pixel of y.
   GEMMERY_API double flops() const noexcept;
   // The bytes of every operand once: the least memory traffic.
   GEMMERY_API double bytes() const noexcept;

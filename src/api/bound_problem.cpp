@@ -6,6 +6,7 @@
 #include <gemmery/error.hpp>
 #include <gemmery/grouped.hpp>
 
+#include "api/conv_operands.hpp"
 #include "api/epilogue_operands.hpp"
 #include "operation/groups.hpp"
 
@@ -80,6 +81,7 @@ GemmArguments bind_problem(const ProblemLine& line, const BoundOperands& operand
   GemmOptions options{
       .c = operands.c, .alpha = line.alpha, .beta = line.beta, .math = problem.math};
   options.epilogue = bind_epilogue(line, operands.epilogue);
+  if (problem.convolution) return bind_convolution(line, operands, options);
   if (!problem.groups)
     return GemmArguments(operands.a, operands.b, operands.out, problem.accumulator, options);
   const bool are_shared = problem.groups->share_tensors();

@@ -17,6 +17,7 @@
 #include "kernel/rank.hpp"
 #include "kernel/registry.hpp"
 #include "kernel/rules.hpp"
+#include "operation/convolution.hpp"
 #include "platform/environment.hpp"
 #include "platform/host_info.hpp"
 #include "platform/log.hpp"
@@ -299,6 +300,8 @@ Explanation explain_query(const Query& query, const Filter& filter) {
                           .device = query.device.name + " (" + to_string(query.device.target) + ")",
                           .reasons = kernel::collect_reasons(query, wanted_families(filter, kept))};
   apply_target(query, filter, explanation.reasons);
+  if (const auto plain = operation::as_plain_gemm(query.problem))
+    explanation.runs_as = to_string(*plain);
   return explanation;
 }
 
@@ -314,6 +317,7 @@ Explanation explain(const GemmArguments& arguments, const Filter& filter) {
 
 std::string to_string(const Explanation& explanation) {
   std::string text = fmt::format("{}\non {}\n", explanation.problem, explanation.device);
+  if (!explanation.runs_as.empty()) text += "a plain GEMM: " + explanation.runs_as + "\n";
   for (const Reason& reason : explanation.reasons) {
     const std::string place = reason.design_class.empty() ? "" : " " + reason.design_class;
     const std::string answer =

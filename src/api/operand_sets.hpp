@@ -16,6 +16,7 @@
 #include <gemmery/stream.hpp>
 
 #include "api/bound_problem.hpp"
+#include "api/conv_operands.hpp"
 #include "api/drawn_groups.hpp"
 #include "api/epilogue_operands.hpp"
 #include "api/guarded_operand.hpp"
@@ -121,8 +122,8 @@ struct Placements {
   std::vector<Placement> epilogue;
 
   explicit Placements(const GemmProblem& p)
-      : a(p.a, extents3(operation::product_extents(p).a)),
-        b(p.b, extents3(operation::product_extents(p).b)),
+      : a(memory_of_a(p).type, memory_of_a(p).extents),
+        b(memory_of_b(p).type, memory_of_b(p).extents),
         out(p.out, extents3(operation::product_extents(p).out)) {
     if (p.c) c.emplace(*p.c, extents3(operation::addend_extents(p, *p.c)));
     for (const EpilogueTensor& tensor : epilogue_tensors(p))

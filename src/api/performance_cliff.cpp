@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "operation/convolution.hpp"
+
 namespace gemmery {
 namespace {
 
@@ -79,8 +81,9 @@ std::string find_failure(const GemmProblem& problem, const DeviceInfo& device,
 
 }  // namespace
 
-std::optional<PerformanceCliff> find_cliff(const GemmProblem& problem, const DeviceInfo& device) {
-  if (device.target.is_cpu()) return std::nullopt;
+std::optional<PerformanceCliff> find_cliff(const GemmProblem& given, const DeviceInfo& device) {
+  const GemmProblem problem = operation::as_plain_gemm(given).value_or(given);
+  if (device.target.is_cpu() || problem.convolution) return std::nullopt;
   const GemmProblem padded = pad(problem);
   if (padded == problem) return std::nullopt;
   const KernelList served = get_shared_kernels(problem, device);

@@ -15,6 +15,7 @@
 #include <gemmery/family.hpp>
 
 #include "api/bound_problem.hpp"
+#include "api/conv_operands.hpp"
 #include "api/group_surroundings.hpp"
 #include "api/placed_operands.hpp"
 #include "operation/groups.hpp"
@@ -105,8 +106,6 @@ bool is_quarter(double x) { return std::nearbyint(4 * x) == 4 * x; }
 Extents3 as_extents3(const operation::MatrixExtents& extents) {
   return {extents.batch, extents.rows, extents.columns};
 }
-Extents3 extents_a(const GemmProblem& p) { return as_extents3(operation::product_extents(p).a); }
-Extents3 extents_b(const GemmProblem& p) { return as_extents3(operation::product_extents(p).b); }
 Extents3 extents_out(const GemmProblem& p) {
   return as_extents3(operation::product_extents(p).out);
 }
@@ -118,6 +117,10 @@ GuardedOperand::Place place(const Trial& trial, const MatrixType& type, Extents3
           .extents = extents,
           .surroundings = surroundings,
           .guard_bands = trial.options.guard_bands};
+}
+
+GuardedOperand::Place place_input(const Trial& trial, const OperandMemory& memory) {
+  return place(trial, memory.type, memory.extents, Surroundings::poison);
 }
 
 // The steps of a trial, in order.
@@ -299,7 +302,9 @@ DrawnGroups draw_groups(const Trial& trial) {
 
 [[noreturn]] void throw_out_of_memory(const ProblemLine& line) {
   const GemmProblem& p = line.problem;
-  double bytes = span_bytes(p.a, extents_a(p)) + span_bytes(p.b, extents_b(p)) +
+  const OperandMemory a = memory_of_a(p);
+  const OperandMemory b = memory_of_b(p);
+  double bytes = span_bytes(a.type, a.extents) + span_bytes(b.type, b.extents) +
                  span_bytes(p.out, extents_out(p));
   if (p.c) bytes += span_bytes(*p.c, extents_c(p));
   for (const EpilogueTensor& tensor : epilogue_tensors(p))
@@ -316,8 +321,8 @@ DrawnGroups draw_groups(const Trial& trial) {
 }  // namespace
 
 TrialOperands::TrialOperands(const Trial& trial, const OperandRules& rules)
-    : a(place(trial, trial.line.problem.a, extents_a(trial.line.problem), Surroundings::poison)),
-      b(place(trial, trial.line.problem.b, extents_b(trial.line.problem), Surroundings::poison)),
+    : a(place_input(trial, memory_of_a(trial.line.problem))),
+      b(place_input(trial, memory_of_b(trial.line.problem))),
       out(place(trial, trial.line.problem.out, extents_out(trial.line.problem),
                 Surroundings::canary)),
       c(make_addend(trial)) {
@@ -332,6 +337,10 @@ TrialOperands::TrialOperands(const Trial& trial, const OperandRules& rules)
   } else {
     fill(a, Role::a);
     fill(b, Role::b);
+  }
+  if (trial.line.problem.convolution) {
+    poison_gaps(trial.line.problem, true, a);
+    poison_gaps(trial.line.problem, false, b);
   }
   if (trial.line.problem.groups) {
     groups = draw_groups(trial);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups and batches by pointers, and the families that take them.
+// Convolutions, groups and batches by pointers, and the families that take them.
 #include "kernel/forms.hpp"
 
 #include <algorithm>
@@ -42,6 +42,13 @@ std::string refuse_indices(const GemmProblem& problem) {
          std::string(given) + " by indices";
 }
 
+std::string refuse_convolution(const GemmProblem& problem) {
+  const Convolution& convolution = *problem.convolution;
+  return "operation: expected a GEMM, or a convolution that this family takes, got conv" +
+         std::to_string(convolution.dimensions) + "d_" + std::string(name(convolution.kind)) +
+         (convolution.groups > 1 ? " with groups" : "");
+}
+
 // A form, and the families that take it. A family that has never heard of a form does not.
 struct FormRow {
   bool (*is_of)(const GemmProblem&) noexcept;
@@ -63,7 +70,15 @@ bool takes_indices(const Family& family, const GemmProblem& problem) noexcept {
   return family.takes_indices(*problem.groups);
 }
 
-constexpr std::array<FormRow, 3> forms{{
+bool has_convolution(const GemmProblem& problem) noexcept {
+  return problem.convolution.has_value();
+}
+bool takes_convolution(const Family& family, const GemmProblem& problem) noexcept {
+  return family.takes_convolution(*problem.convolution);
+}
+
+constexpr std::array<FormRow, 4> forms{{
+    {has_convolution, takes_convolution, refuse_convolution},
     {has_groups, takes_groups, refuse_groups},
     {has_indices, takes_indices, refuse_indices},
     {kernel::has_pointers, takes_pointers, pointer_refusal},

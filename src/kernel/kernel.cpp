@@ -10,6 +10,7 @@
 
 #include "kernel/epilogue.hpp"
 #include "kernel/forms.hpp"
+#include "kernel/plain_gemm.hpp"
 #include "kernel/rules.hpp"
 
 namespace gemmery {
@@ -87,7 +88,9 @@ Metadata Kernel::metadata() const {
           .deterministic = family_->is_deterministic(*this)};
 }
 
-Status Kernel::supports(const GemmProblem& problem, const DeviceInfo& device) const {
+Status Kernel::supports(const GemmProblem& given, const DeviceInfo& device) const {
+  const kernel::AsFamiliesSee seen(given);
+  const GemmProblem& problem = *seen;
   if (Status status = family_->availability(); !status) return status;
   if (Status status = kernel::check_determinism(*this); !status) return status;
   if (Status status = kernel::check_rules(operands_, problem); !status) return status;
@@ -97,7 +100,9 @@ Status Kernel::supports(const GemmProblem& problem, const DeviceInfo& device) co
   return family_->supports(*this, {problem, device});
 }
 
-Status Kernel::supports(const GemmArguments& arguments) const {
+Status Kernel::supports(const GemmArguments& given) const {
+  const kernel::ArgumentsAsFamiliesSee seen(given);
+  const GemmArguments& arguments = *seen;
   const DeviceInfo* const device = family_->device_info(arguments.device());
   if (device == nullptr) {
     return Status::fail("device: expected operands where " + std::string(family_->name()) +
@@ -141,13 +146,17 @@ Artifact Kernel::compile(Target target) const {
   return family_->compile(*this, target);
 }
 
-std::size_t Kernel::get_workspace_size(const GemmArguments& arguments) const {
+std::size_t Kernel::get_workspace_size(const GemmArguments& given) const {
+  const kernel::ArgumentsAsFamiliesSee seen(given);
+  const GemmArguments& arguments = *seen;
   require_support(*this, arguments);
   return family_->workspace_bytes(*this, arguments);
 }
 
-void Kernel::run(const GemmArguments& arguments, const RunOptions& options) const {
+void Kernel::run(const GemmArguments& given, const RunOptions& options) const {
   if (options.max_multiprocessors < 0) refuse_multiprocessors(options.max_multiprocessors);
+  const kernel::ArgumentsAsFamiliesSee seen(given);
+  const GemmArguments& arguments = *seen;
   if (!options.assume_supported) require_support(*this, arguments);
   if (options.artifact == nullptr) return family_->run(*this, arguments, options);
   if (!(options.artifact->kernel() == *this)) {
@@ -159,7 +168,9 @@ void Kernel::run(const GemmArguments& arguments, const RunOptions& options) cons
   options.artifact->state().run(arguments, options);
 }
 
-PreparedLaunch Artifact::bind(const GemmArguments& arguments) const {
+PreparedLaunch Artifact::bind(const GemmArguments& given) const {
+  const kernel::ArgumentsAsFamiliesSee seen(given);
+  const GemmArguments& arguments = *seen;
   const Kernel& own = kernel();
   require_support(own, arguments);
   return state_->bind(arguments, own.family().workspace_bytes(own, arguments));

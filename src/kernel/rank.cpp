@@ -11,6 +11,7 @@
 #include <gemmery/error.hpp>
 
 #include "kernel/forms.hpp"
+#include "kernel/plain_gemm.hpp"
 #include "kernel/rules.hpp"
 
 namespace gemmery::kernel {
@@ -111,8 +112,9 @@ void explain_family(const Family& family, const Query& query, std::vector<Reason
 std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Family* const> families,
                                        const History* history) {
   std::vector<RankedKernel> kernels;
+  const QueryAsFamiliesSee seen(query);
   for (const Family* const family : families) {
-    match_family(*family, query, kernels);
+    match_family(*family, *seen, kernels);
   }
   if (is_determinism_required()) {
     std::erase_if(kernels, [](const Kernel& kernel) { return !keeps_determinism(kernel); });
@@ -123,7 +125,8 @@ std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Famil
 
 std::vector<Reason> collect_reasons(const Query& query, std::span<const Family* const> families) {
   std::vector<Reason> reasons;
-  for (const Family* const family : families) explain_family(*family, query, reasons);
+  const QueryAsFamiliesSee seen(query);
+  for (const Family* const family : families) explain_family(*family, *seen, reasons);
   return reasons;
 }
 

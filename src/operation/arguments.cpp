@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "operation/convolution.hpp"
 #include "operation/epilogue_operands.hpp"
 #include "operation/groups.hpp"
 #include "operation/integer_results.hpp"
@@ -143,12 +144,16 @@ void GemmArguments::bind(DType accumulator_type, const GemmOptions& given, const
     refuse("out", "strides under which no two elements share memory", to_string(out_));
   }
   check_overlaps();
-  problem_.m = out_.extent(1);
-  problem_.n = out_.extent(2);
-  problem_.k = a_.extent(2);
-  problem_.l = domain.extent(0);
-  problem_.a = matrix_type(a_);
-  problem_.b = matrix_type(b_);
+  if (problem_.convolution) {
+    operation::describe_convolution(a_, b_, problem_);
+  } else {
+    problem_.m = out_.extent(1);
+    problem_.n = out_.extent(2);
+    problem_.k = a_.extent(2);
+    problem_.l = domain.extent(0);
+    problem_.a = matrix_type(a_);
+    problem_.b = matrix_type(b_);
+  }
   problem_.out = matrix_type(out_);
   if (c_) problem_.c = matrix_type(*c_);
   problem_.accumulator = accumulator_type;
@@ -178,9 +183,13 @@ struct BoundMemory {
   const MatrixType* type = nullptr;  // of the problem, not of the memory bound last
 };
 
-void check_moved(std::string_view operand, const Tensor& moved, const MatrixType& bound) {
+void check_moved(std::string_view operand, const Tensor& moved, const BoundMemory& memory,
+                 const GemmProblem& problem) {
   check_memory(operand, moved);
-  const std::uint8_t alignment = matrix_type(moved).alignment;
+  const MatrixType& bound = *memory.type;
+  const std::uint8_t alignment = problem.convolution && moved.rank() == 5
+                                     ? operation::conv_alignment(moved, problem, operand == "A")
+                                     : matrix_type(moved).alignment;
   if (alignment >= bound.alignment) return;
   refuse(operand,
          "memory aligned to " + std::to_string(bound.alignment) + " bytes, as it was bound",
@@ -264,7 +273,7 @@ void GemmArguments::set_data(std::string_view operand, const void* data) {
         operand == "C" && epilogue_operands_.empty() ? "pass C when the arguments are made" : "");
   }
   const Tensor before = *bound.view;
-  check_moved(operand, before.with_data(data), *bound.type);
+  check_moved(operand, before.with_data(data), bound, problem_);
   *bound.view = before.with_data(data);
   try {
     check_overlaps();

@@ -19,6 +19,7 @@
 #include "epilogue/expression_parser.hpp"
 #include "epilogue/graph.hpp"
 #include "operation/epilogue_operands.hpp"
+#include "operation/grammar_conv.hpp"
 #include "operation/grammar_groups.hpp"
 #include "operation/grammar_operands.hpp"
 #include "operation/grammar_words.hpp"
@@ -84,11 +85,14 @@ struct Fields {
   std::optional<double> alpha, beta;
   bool is_grouped = false;
   grammar::GroupWords groups;
+  grammar::ConvWords convolution;
   std::optional<epilogue::Program> program;  // if the line has a program
   bool is_default = false;        // the stored part is the default program, bound by GemmOptions
   std::vector<Binding> bindings;  // of other programs
 
   bool has_program() const { return program.has_value() && !is_default; }
+  bool is_convolution() const { return convolution.name.has_value(); }
+  Role role() const { return is_convolution() ? Role::tensor : Role::matrix; }
 };
 
 double read_number(const Word& word, std::string_view text) {
@@ -100,9 +104,10 @@ double read_number(const Word& word, std::string_view text) {
 
 // Names reserved for the line's own fields; an operand of an epilogue with such a name has a
 // prefix.
-bool is_field_name(std::string_view name, bool is_grouped) {
+bool is_field_name(std::string_view name, bool is_grouped, bool is_convolution) {
   return name == "a" || name == "b" || name == "out" || name == "acc" || name == "math" ||
-         name == "epilogue" || (is_grouped && grammar::is_group_field(name));
+         name == "epilogue" || (is_grouped && grammar::is_group_field(name)) ||
+         (is_convolution && grammar::is_conv_field(name));
 }
 
 template <class Field, class Value>
@@ -183,7 +188,7 @@ void read_program(const std::vector<Word>& words, Fields& fields) {
   fields.program.emplace(cut_field(*found).value);
   std::vector<Binding> bindings;
   for (auto word = words.begin() + 2; word != words.end(); ++word)
-    if (!is_field_name(cut_field(*word).key, fields.is_grouped))
+    if (!is_field_name(cut_field(*word).key, fields.is_grouped, fields.is_convolution()))
       bindings.push_back(read_binding(*word));
   fields.is_default = stored_program(*fields.program, bindings) == epilogue::linear_combination() &&
                       are_of_gemm_options(bindings);
@@ -220,9 +225,9 @@ void read_field(const Word& word, Fields& fields) {
   const Field field = cut_field(word);
   const auto [key, value] = field;
   if (key == "epilogue") return;
-  if (key == "a") return set_once(word, fields.a, read_operand(word, Role::matrix, value));
-  if (key == "b") return set_once(word, fields.b, read_operand(word, Role::matrix, value));
-  if (key == "out") return set_once(word, fields.out, read_operand(word, Role::matrix, value));
+  if (key == "a") return set_once(word, fields.a, read_operand(word, fields.role(), value));
+  if (key == "b") return set_once(word, fields.b, read_operand(word, fields.role(), value));
+  if (key == "out") return set_once(word, fields.out, read_operand(word, fields.role(), value));
   if (key == "acc") {
     const auto dtype = parse_dtype(value);
     if (!dtype) refuse(word, "an accumulator type: f32, f64, f16 or s32");
@@ -238,10 +243,14 @@ void read_field(const Word& word, Fields& fields) {
   }
   if (fields.is_grouped && grammar::is_group_field(key))
     return grammar::read_group_field(word, key, value, fields.groups);
+  if (fields.is_convolution() && grammar::is_conv_field(key))
+    return grammar::read_conv_field(word, key, value, fields.convolution);
   if (fields.has_program()) return add_binding(word, fields);
   if (read_linear_combination(word, field, fields)) return;
   refuse(word,
-         std::string(fields.is_grouped ? grammar::group_fields : "") +
+         std::string(fields.is_grouped         ? grammar::group_fields
+                     : fields.is_convolution() ? grammar::conv_fields
+                                               : "") +
              "a=, b=, out=, c=, acc=, math=, epilogue=, alpha= or beta=",
          "operands of an epilogue's text need an epilogue that names them");
 }
@@ -258,13 +267,13 @@ const Binding& require_binding(const Word& kind, const Fields& fields, const std
   const auto found = std::ranges::find(fields.bindings, name, &Binding::name);
   if (found != fields.bindings.end()) return *found;
   const std::array<std::string, 1> accumulator{"accum"};
-  refuse_missing(
-      kind,
-      fmt::format(
-          "a field {}= for what the epilogue calls {}",
-          is_field_name(name, fields.is_grouped) ? std::string(epilogue_prefix) + name : name,
-          name),
-      epilogue::suggest(name, accumulator));
+  refuse_missing(kind,
+                 fmt::format("a field {}= for what the epilogue calls {}",
+                             is_field_name(name, fields.is_grouped, fields.is_convolution())
+                                 ? std::string(epilogue_prefix) + name
+                                 : name,
+                             name),
+                 epilogue::suggest(name, accumulator));
 }
 
 // The names include those that only unstored results read, as in arguments.
@@ -341,10 +350,14 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   const OperandWords b = fields.b.value_or(packed_operand(Role::matrix, fields.a->dtype));
   const OperandWords out = fields.out.value_or(packed_operand(Role::matrix, fields.a->dtype));
   if (fields.is_grouped) grammar::apply_groups(kind, fields.groups, problem);
-  const operation::ProductExtents extents = operation::product_extents(problem);
-  problem.a = read_matrix(as_listed(*fields.a, problem), extents.a);
-  problem.b = read_matrix(as_listed(b, problem), extents.b);
-  problem.out = read_matrix(as_listed(out, problem), extents.out);
+  if (fields.is_convolution()) {
+    grammar::apply_operands({*fields.a, b, out}, problem);
+  } else {
+    const operation::ProductExtents extents = operation::product_extents(problem);
+    problem.a = read_matrix(as_listed(*fields.a, problem), extents.a);
+    problem.b = read_matrix(as_listed(b, problem), extents.b);
+    problem.out = read_matrix(as_listed(out, problem), extents.out);
+  }
   const double beta = fields.beta.value_or(0);
   if (beta != 0 && !fields.c) refuse_missing(kind, "a field c= where beta is not 0");
   if (fields.c) problem.c = read_addend(as_listed(*fields.c, problem), problem);
@@ -387,7 +400,9 @@ std::string epilogue_text(const ProblemLine& line) {
   std::size_t number = 0;
   for (std::size_t i = 0; i < rules.operands.size(); ++i) {
     const EpilogueOperandRule& rule = rules.operands[i];
-    text += is_field_name(rule.name, problem.groups.has_value()) ? " epilogue." : " ";
+    text += is_field_name(rule.name, problem.groups.has_value(), problem.convolution.has_value())
+                ? " epilogue."
+                : " ";
     text += rule.name + "=";
     text +=
         rule.is_number
@@ -398,19 +413,35 @@ std::string epilogue_text(const ProblemLine& line) {
   return text;
 }
 
-std::string print(const ProblemLine& line) {
-  const auto& [m, n, k, l, a, b, out, c, accumulator, math, epilogue, operands, groups] =
-      line.problem;
-  std::string text = fmt::format("{} {}x{}x{}", groups ? "grouped_gemm" : "gemm", m, n, k);
-  if (l != 1 && !groups) text += fmt::format("x{}", l);
-  text += grammar::groups_text(line.problem);
-  const operation::ProductExtents extents = operation::product_extents(line.problem);
+// The kind, the extents and what only such a problem has.
+std::string head_text(const GemmProblem& problem) {
+  if (problem.convolution) return grammar::convolution_text(problem);
+  std::string text = fmt::format("{} {}x{}x{}", problem.groups ? "grouped_gemm" : "gemm", problem.m,
+                                 problem.n, problem.k);
+  if (problem.l != 1 && !problem.groups) text += fmt::format("x{}", problem.l);
+  return text + grammar::groups_text(problem);
+}
+
+struct ProductTexts {
+  std::string a, b, out;
+};
+ProductTexts product_texts(const GemmProblem& problem) {
+  if (problem.convolution)
+    return {grammar::tensor_text(problem, true), grammar::tensor_text(problem, false),
+            grammar::conv_out_text(problem)};
+  const operation::ProductExtents extents = operation::product_extents(problem);
   const auto spell = [&](const MatrixType& matrix, const MatrixExtents& own) {
-    return without_pointers(matrix_text(matrix, own), line.problem);
+    return without_pointers(matrix_text(matrix, own), problem);
   };
-  const std::string a_text = spell(a, extents.a);
-  const std::string b_text = spell(b, extents.b);
-  const std::string out_text = spell(out, extents.out);
+  return {spell(problem.a, extents.a), spell(problem.b, extents.b),
+          spell(problem.out, extents.out)};
+}
+
+std::string print(const ProblemLine& line) {
+  const auto& [m, n, k, l, a, b, out, c, accumulator, math, epilogue, operands, groups,
+               convolution] = line.problem;
+  std::string text = head_text(line.problem);
+  const auto [a_text, b_text, out_text] = product_texts(line.problem);
   const std::string silent{alias(a.dtype)};
   text += " a=" + a_text;
   if (b_text != silent) text += " b=" + b_text;
@@ -437,19 +468,27 @@ ProblemLine parse_problem(std::string_view line) {
   const std::vector<Word> words = split_words(line);
   if (words.empty()) refuse(Word{}, "a problem such as gemm 4096x4096x4096 a=bf16");
   const Word& kind = words.front();
-  const bool is_grouped = kind.text == "grouped_gemm";
-  if (kind.text != "gemm" && !is_grouped) {
-    const bool is_planned = kind.text == "scaled_gemm" || kind.text == "conv2d";
-    refuse(kind, "gemm or grouped_gemm", is_planned ? "this version has no other operation" : "",
+  Fields fields;
+  fields.is_grouped = kind.text == "grouped_gemm";
+  fields.convolution.name = grammar::read_conv_name(kind.text);
+  if (kind.text != "gemm" && !fields.is_grouped && !fields.is_convolution()) {
+    const bool is_planned = kind.text == "scaled_gemm";
+    refuse(kind,
+           "gemm, grouped_gemm, or conv2d_fprop, conv2d_dgrad, conv2d_wgrad (and conv1d_, "
+           "conv3d_)",
+           is_planned ? "this version has no other operation" : "",
            is_planned ? ErrorKind::unsupported : ErrorKind::invalid_argument);
   }
-  if (words.size() < 2) refuse(kind, "a shape MxNxK after the kind");
+  if (words.size() < 2)
+    refuse(kind, fields.is_convolution() ? "the extents of the images, such as NxHxWxC, after the "
+                                           "kind"
+                                         : "a shape MxNxK after the kind");
   GemmProblem problem;
-  read_extents(words[1], is_grouped, problem);
-  Fields fields;
-  fields.is_grouped = is_grouped;
+  if (!fields.is_convolution()) read_extents(words[1], fields.is_grouped, problem);
   read_program(words, fields);
   for (std::size_t i = 2; i < words.size(); ++i) read_field(words[i], fields);
+  if (fields.is_convolution())
+    grammar::apply_convolution(kind, words[1], fields.convolution, problem);
   return assemble(kind, problem, fields);
 }
 

@@ -22,6 +22,17 @@ using operation::packed_matrix;
 constexpr std::int64_t largest_leading = std::int64_t{1} << 32;
 constexpr std::int64_t largest_stride = std::int64_t{1} << 40;
 
+// Of images (or filters), then of each spatial dimension.
+void read_outer_strides(OperandWords& operand, std::string_view value) {
+  if (!operand.outer_strides.empty()) refuse(operand.word, "each modifier once");
+  for (const std::string_view part : split(value, ',')) {
+    const auto stride = read_integer(part);
+    if (!stride || magnitude(*stride) > largest_stride)
+      refuse(operand.word, "strides= of whole numbers of at most 2^40");
+    operand.outer_strides.push_back(*stride);
+  }
+}
+
 void read_modifier(OperandWords& operand, std::string_view modifier) {
   const std::size_t equals = modifier.find('=');
   const std::string_view key = modifier.substr(0, equals);
@@ -32,6 +43,7 @@ void read_modifier(OperandWords& operand, std::string_view modifier) {
     operand.has_pointers = true;
     return;
   }
+  if (key == "strides" && operand.role == Role::tensor) return read_outer_strides(operand, value);
   if (key == "strides") {
     if (operand.strides) refuse(operand.word, "each modifier once");
     const auto parts = split(value, ',');

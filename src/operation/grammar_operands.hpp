@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "operation/grammar_words.hpp"
 #include "operation/matrix.hpp"
@@ -23,6 +24,7 @@ enum class Role : std::uint8_t {
   addend,    // C
   epilogue,  // a tensor of the epilogue
   reduced,   // a result of the epilogue that is a reduction
+  tensor,    // A, B, out of a convolution
 };
 
 // An operand as parsed, before the extents are known.
@@ -38,6 +40,7 @@ struct OperandWords {
   bool has_pointers = false;  // instead of a way from matrix to matrix
   std::optional<std::int64_t> alignment = {};
   std::optional<std::pair<std::int64_t, std::int64_t>> strides = {};  // of rows, of columns
+  std::vector<std::int64_t> outer_strides = {};  // of a tensor: all but that of its channels
 };
 
 // The default of an operand without modifiers: packed and row major.

@@ -8,6 +8,7 @@
 
 #include <xxhash.h>
 
+#include "operation/convolution.hpp"
 #include "operation/groups.hpp"
 
 namespace gemmery {
@@ -49,6 +50,44 @@ std::int64_t word_of(const Groups& groups) {
          field(groups.alignment, 20);
 }
 
+// 2 for every tap of every output, in images and in padding.
+double flops_of(const Convolution& convolution) {
+  const auto product = [](const Spatial& extents) {
+    return static_cast<double>(extents[0]) * extents[1] * extents[2];
+  };
+  return 2 * static_cast<double>(convolution.images) * product(convolution.output) *
+         static_cast<double>(convolution.filters) * product(convolution.filter) *
+         static_cast<double>(convolution.channels / std::max(convolution.groups, 1));
+}
+
+double conv_bytes(const GemmProblem& problem, bool is_a) {
+  const operation::ConvTensors tensors = operation::tensors_of(problem.convolution->kind);
+  double count = 1;
+  for (const std::int64_t extent :
+       operation::extents_of(*problem.convolution, is_a ? tensors.a : tensors.b))
+    count *= static_cast<double>(extent);
+  return count * bit_width((is_a ? problem.a : problem.b).dtype) / 8;
+}
+
+std::uint64_t hash_of_convolution(const Convolution& convolution, std::uint64_t seed) {
+  std::array<std::int64_t, 40> words{};
+  std::size_t at = 0;
+  words[at++] = static_cast<std::int64_t>(convolution.kind) |
+                (static_cast<std::int64_t>(convolution.mode) << 8) |
+                (static_cast<std::int64_t>(convolution.batch) << 16) |
+                (std::int64_t{convolution.dimensions} << 24) |
+                (std::int64_t{convolution.groups} << 32);
+  for (const std::int64_t word : {convolution.images, convolution.channels, convolution.filters})
+    words[at++] = word;
+  for (const Spatial* const spatial :
+       {&convolution.image, &convolution.filter, &convolution.output, &convolution.stride,
+        &convolution.dilation, &convolution.lower, &convolution.upper})
+    for (const std::int32_t word : *spatial) words[at++] = word;
+  for (const auto* const strides : {&convolution.a_strides, &convolution.b_strides})
+    for (const std::int64_t word : *strides) words[at++] = word;
+  return XXH3_64bits_withSeed(words.data(), at * sizeof words[0], seed);
+}
+
 std::uint64_t hash_of_indices(const Groups& groups, std::uint64_t seed) {
   const std::array<std::int64_t, 6> words{groups.gather.bits,    groups.gather.divide,
                                           groups.gather.extent,  groups.scatter.bits,
@@ -86,6 +125,7 @@ Layout layout_of(const MatrixType& matrix, std::int64_t rows, std::int64_t colum
 }
 
 double GemmProblem::flops() const noexcept {
+  if (convolution) return flops_of(*convolution);
   const double each =
       2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   if (!groups) return each * static_cast<double>(l);
@@ -102,8 +142,9 @@ double GemmProblem::bytes() const noexcept {
   const auto dn = static_cast<double>(n);
   const auto dk = static_cast<double>(k);
   const auto dl = static_cast<double>(l);
-  double sum =
-      matrix_bytes(a, dl, dm, dk) + matrix_bytes(b, dl, dk, dn) + matrix_bytes(out, dl, dm, dn);
+  double sum = matrix_bytes(out, dl, dm, dn);
+  sum += convolution ? conv_bytes(*this, true) + conv_bytes(*this, false)
+                     : matrix_bytes(a, dl, dm, dk) + matrix_bytes(b, dl, dk, dn);
   if (c) sum += varying_bytes(*c, dl, dm, dn);
   for (std::size_t i = 0; i < epilogue_operands.size(); ++i) {
     if (!rules_of(epilogue).operands[i].is_number)
@@ -132,6 +173,7 @@ std::size_t hash_value(const GemmProblem& problem) noexcept {
   std::uint64_t hash = XXH3_64bits(words.data(), sizeof words);
   if (problem.groups && problem.groups->have_indices())
     hash = hash_of_indices(*problem.groups, hash);
+  if (problem.convolution) hash = hash_of_convolution(*problem.convolution, hash);
   for (const MatrixType& operand : problem.epilogue_operands) {
     Words more{};
     at = 0;

@@ -464,6 +464,7 @@ class Verify(unittest.TestCase):
             "gemm 9x7x5 a=f16:c/align=2 b=f16/strides=-20,2",
             "gemm 5x4x0 a=f32 c=f32[n] beta=0.5",
             "grouped_gemm 50x24x40 groups=9 a=bf16",
+            "conv2d_dgrad 2x9x8x6 k=5 r=3 s=2 pad=1:0,0:1 stride=2 a=f16",
             "grouped_gemm 24x20x60 groups=4 ragged=k counts=i64 a=f32 c=f32 beta=1",
             "grouped_gemm 9x7x5 groups=3 list=host a=f16",
         ):

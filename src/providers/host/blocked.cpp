@@ -56,6 +56,8 @@ std::int64_t packed_lanes(const PanelSource& source, int width) {
 PanelSource part_of_depth(const PanelSource& source, std::int64_t first, std::int64_t depth) {
   PanelSource part = source;
   part.depth = depth;
+  part.first_depth += first;
+  if (part.window) return part;
   part.data = static_cast<const char*>(source.data) +
               first * source.depth_stride * static_cast<std::int64_t>(byte_width(source.dtype));
   return part;

@@ -123,6 +123,8 @@ class OnednnFamily final : public HostFamily {
  public:
   OnednnFamily() : HostFamily("host_onednn") {}
   Status availability() const override { return onednn::availability(); }
+  // Its matmul multiplies matrices as they lie in memory.
+  bool takes_convolution(const Convolution&) const noexcept override { return false; }
 
  protected:
   Status serves_types(const ProductTypes& types) const override {

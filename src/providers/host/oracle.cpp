@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "platform/parallel.hpp"
+#include "providers/host/convolution.hpp"
 #include "providers/host/epilogue_writer.hpp"
 #include "providers/host/reference.hpp"
 
@@ -89,42 +90,66 @@ double bound_of_integers(DoubleDouble product, DoubleDouble addend, DoubleDouble
   return is_exact ? 0 : 0x1p-52 * (std::fabs(product.high) + std::fabs(addend.high)) + 0x1p-1073;
 }
 
-// Values and bounds of one matrix.
+// An exact sum, before the epilogue.
+struct Sum {
+  DoubleDouble value;
+  double magnitude;
+  bool may_be_nan;
+};
+
+struct Element {
+  DoubleDouble value;
+  double bound;
+  bool may_be_nan;
+};
+
+// The default program on the sums of one matrix.
 class Evaluation {
  public:
   Evaluation(const GemmArguments& arguments, const DeclaredMath& declared, std::int64_t batch)
       : terms_(bound_terms(arguments, declared)),
         scalars_(epilogue_scalars(arguments)),
-        view_(arguments, batch),
-        columns_(arguments.problem().n),
-        sums_(exact_sums(arguments, batch, magnitude_of(declared))) {}
+        view_(arguments, batch) {}
 
-  struct Element {
-    DoubleDouble value;
-    double bound;
-  };
-  Element at(std::int64_t row, std::int64_t column) const {
-    const std::int64_t index = row * columns_ + column;
-    const DoubleDouble product = multiply(sums_.at(index), scalars_.alpha);
+  Element operator()(const Sum& sum, std::int64_t row, std::int64_t column) const {
+    const DoubleDouble product = multiply(sum.value, scalars_.alpha);
     const bool has_c = view_.c.data != nullptr;
     const double c = has_c ? load(view_.c.dtype, view_.c.data,
                                   row * view_.c.row_stride + column * view_.c.column_stride)
                            : 0;
     const DoubleDouble addend = has_c ? multiply({c, 0}, scalars_.beta) : DoubleDouble{};
     const DoubleDouble value = has_c ? add(product, addend) : product;
-    const double bound =
-        terms_.is_integer
-            ? bound_of_integers(product, addend, value)
-            : bound_of_floats(terms_, sums_.magnitude[static_cast<std::size_t>(index)],
-                              std::fabs(c));
-    return {value, bound};
+    const double bound = terms_.is_integer ? bound_of_integers(product, addend, value)
+                                           : bound_of_floats(terms_, sum.magnitude, std::fabs(c));
+    return {value, bound, sum.may_be_nan};
   }
-  std::int64_t columns() const { return columns_; }
 
  private:
   BoundTerms terms_;
   EpilogueScalars scalars_;
   EpilogueWriter view_;
+};
+
+// Values and bounds of one matrix.
+class MatrixEvaluation {
+ public:
+  MatrixEvaluation(const GemmArguments& arguments, const DeclaredMath& declared, std::int64_t batch)
+      : evaluate_(arguments, declared, batch),
+        columns_(arguments.problem().n),
+        sums_(exact_sums(arguments, batch, magnitude_of(declared))) {}
+
+  Element at(std::int64_t row, std::int64_t column) const {
+    const std::int64_t index = row * columns_ + column;
+    const auto i = static_cast<std::size_t>(index);
+    return evaluate_({.value = sums_.at(index),
+                      .magnitude = sums_.magnitude.empty() ? 0 : sums_.magnitude[i],
+                      .may_be_nan = !sums_.may_be_nan.empty() && sums_.may_be_nan[i] != 0},
+                     row, column);
+  }
+  std::int64_t columns() const { return columns_; }
+
+ private:
+  Evaluation evaluate_;
   std::int64_t columns_;
   ExactSums sums_;
 };
@@ -194,7 +219,7 @@ void Comparison::merge(const Comparison& other) {
 OracleResult compute_oracle(const GemmArguments& arguments, const DeclaredMath& declared,
                             std::int64_t batch) {
   const GemmProblem& problem = arguments.problem();
-  const Evaluation evaluation(arguments, declared, batch);
+  const MatrixEvaluation evaluation(arguments, declared, batch);
   OracleResult result;
   const auto count = static_cast<std::size_t>(problem.m * problem.n);
   result.value.reserve(count);
@@ -202,10 +227,11 @@ OracleResult compute_oracle(const GemmArguments& arguments, const DeclaredMath& 
   result.bound.reserve(count);
   for (std::int64_t row = 0; row < problem.m; ++row)
     for (std::int64_t column = 0; column < problem.n; ++column) {
-      const Evaluation::Element element = evaluation.at(row, column);
+      const Element element = evaluation.at(row, column);
       result.value.push_back(element.value.high);
       result.low.push_back(element.value.low);
       result.bound.push_back(element.bound);
+      result.may_be_nan.push_back(element.may_be_nan ? 1 : 0);
     }
   return result;
 }
@@ -222,18 +248,21 @@ void count_element(Comparison& comparison, const Mismatch& at, const ElementVerd
   if (!comparison.first) comparison.first = at;
 }
 
-Comparison compare_rows(const Evaluation& evaluation, const MatrixView& out, std::int64_t batch,
-                        LaneRange rows, Criterion criterion) {
+ElementVerdict judge(DType out, const Element& element, Criterion criterion, double got) {
+  if (element.may_be_nan && std::isnan(got)) return right();
+  return criterion == Criterion::exact ? judge_exact(out, element.value, got)
+                                       : judge_element(out, element.value, element.bound, got);
+}
+
+Comparison compare_rows(const MatrixEvaluation& evaluation, const MatrixView& out,
+                        std::int64_t batch, LaneRange rows, Criterion criterion) {
   Comparison comparison;
   for (std::int64_t row = rows.first; row < rows.first + rows.count; ++row)
     for (std::int64_t column = 0; column < evaluation.columns(); ++column) {
-      const Evaluation::Element element = evaluation.at(row, column);
+      const Element element = evaluation.at(row, column);
       const double got =
           load(out.dtype, out.data, row * out.row_stride + column * out.column_stride);
-      const ElementVerdict verdict =
-          criterion == Criterion::exact
-              ? judge_exact(out.dtype, element.value, got)
-              : judge_element(out.dtype, element.value, element.bound, got);
+      const ElementVerdict verdict = judge(out.dtype, element, criterion, got);
       count_element(comparison, {batch, row, column, got, element.value.high, verdict.allowed},
                     verdict);
     }
@@ -242,7 +271,7 @@ Comparison compare_rows(const Evaluation& evaluation, const MatrixView& out, std
 
 Comparison compare_matrix(const GemmArguments& arguments, const DeclaredMath& declared,
                           std::int64_t batch, Criterion criterion) {
-  const Evaluation evaluation(arguments, declared, batch);
+  const MatrixEvaluation evaluation(arguments, declared, batch);
   const MatrixView out = matrix_of(arguments.out(), batch);
   Comparison all;
   std::mutex mutex;
@@ -262,6 +291,35 @@ Comparison compare_with_oracle(const GemmArguments& arguments, const DeclaredMat
   for (std::int64_t batch = 0; batch < arguments.problem().l; ++batch)
     all.merge(compare_matrix(arguments, declared, batch, criterion));
   return all;
+}
+
+Comparison compare_sampled_elements(const GemmArguments& arguments, const DeclaredMath& declared,
+                                    int count, std::uint64_t seed) {
+  const GemmProblem& problem = arguments.problem();
+  Comparison comparison;
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::int64_t end) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end));
+  };
+  if (problem.m == 0 || problem.n == 0 || problem.l == 0) return comparison;
+  for (int i = 0; i < count; ++i) {
+    const std::int64_t batch = below(problem.l);
+    const std::vector<ProductPart> parts = product_parts(arguments, batch);
+    if (parts.empty()) return comparison;
+    const ProductPart& part = parts[static_cast<std::size_t>(below(std::ssize(parts)))];
+    const std::int64_t part_row = below(part.panels.a.lanes);
+    const std::int64_t column = below(problem.n);
+    const std::int64_t row = part.rows[part_row];
+    const DefinedSum sum = defined_sum(part.panels, part_row, column, magnitude_of(declared));
+    const Element element = Evaluation(arguments, declared, batch)(
+        {{sum.high, sum.low}, sum.magnitude, sum.may_be_nan}, row, column);
+    const MatrixView out = matrix_of(arguments.out(), batch);
+    const double got = load(out.dtype, out.data, row * out.row_stride + column * out.column_stride);
+    const ElementVerdict verdict = judge(out.dtype, element, Criterion::bound, got);
+    count_element(comparison, {batch, row, column, got, element.value.high, verdict.allowed},
+                  verdict);
+  }
+  return comparison;
 }
 
 bool is_within_reach_of_oracle(const GemmProblem& problem) {

@@ -23,6 +23,7 @@ struct OracleResult {
   std::vector<double>
       bound;  // e of error_model.hpp with the oracle's own error; infinite where the kernel's sums
               // may overflow; 0 where every step of the epilogue is exact on integers
+  std::vector<std::uint8_t> may_be_nan;  // as in ExactSums
 };
 
 // Reads A, B and C of `arguments` (on the CPU); C as it was before the kernel ran.
@@ -68,6 +69,11 @@ ElementVerdict judge_element(DType out, DoubleDouble exact, double bound, double
 
 // True if `compare_with_oracle` takes seconds rather than minutes on two cores.
 bool is_within_reach_of_oracle(const GemmProblem& problem);
+
+// For larger convolutions with the default program: so many random elements, each by its
+// definition. int32 sums that wrap or saturate are not among what it judges.
+Comparison compare_sampled_elements(const GemmArguments& arguments, const DeclaredMath& declared,
+                                    int count, std::uint64_t seed);
 
 // For larger problems: Freivalds' check out·r = alpha · A·(B·r) + beta · C·r with random signs r,
 // `vectors` times, every row within the sum of its elements' bounds; and `rows` random rows element

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "providers/host/number.hpp"
+#include "providers/host/pack_window.hpp"
 
 namespace gemmery::host {
 namespace {
@@ -84,10 +85,18 @@ void pack_panel(const PanelSource& shape, const typename Type::Stored* source, i
 template <class T, class Type, class Map>
 void pack_typed(const PanelSource& source, LaneRange range, int width, const Map& map, T* panels) {
   const auto* first = static_cast<const typename Type::Stored*>(source.data);
+  const auto read = [&](typename Type::Stored element) {
+    return map(static_cast<T>(Type::read(element)));
+  };
   for (std::int64_t lane = 0; lane < range.count; lane += width) {
     const int lanes = static_cast<int>(std::min<std::int64_t>(width, range.count - lane));
-    pack_panel<T, Type>(source, first + (range.first + lane) * source.lane_stride, lanes, width,
-                        map, panels);
+    if (source.window)
+      pack_window(*source.window, first,
+                  {range.first + lane, lanes, width, source.first_depth, source.depth}, read,
+                  panels);
+    else
+      pack_panel<T, Type>(source, first + (range.first + lane) * source.lane_stride, lanes, width,
+                          map, panels);
     panels += source.depth * width;
   }
 }

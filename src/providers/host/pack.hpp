@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <gemmery/dtype.hpp>
+
+#include "providers/host/window.hpp"
 
 namespace gemmery::host {
 
@@ -17,6 +20,9 @@ struct PanelSource {
   std::int64_t depth;
   std::int64_t lane_stride;  // in elements
   std::int64_t depth_stride;
+  // Of a convolution, in place of the strides; depth then begins at first_depth.
+  std::optional<Window> window = {};
+  std::int64_t first_depth = 0;
 };
 
 // What is packed of an element. Magnitudes other than the plain one are at least the number below

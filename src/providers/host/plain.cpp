@@ -2,11 +2,16 @@
 // Combines operands, blocked product and epilogue, for every matrix of a batch.
 #include "providers/host/plain.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "platform/parallel.hpp"
 #include "providers/host/blocked.hpp"
+#include "providers/host/convolution.hpp"
 #include "providers/host/epilogue_writer.hpp"
 #include "providers/host/panel_sources.hpp"
 #include "providers/host/program_writer.hpp"
+#include "providers/host/scratch.hpp"
 
 namespace gemmery::host {
 namespace {
@@ -21,10 +26,49 @@ struct Means {
   int threads;
 };
 
+// Accumulators of parts of a product in the rows of out, which are written when all are done.
+template <class T, class Sum, class Multiply, class Writer>
+void run_parts(const GemmArguments& arguments, const std::vector<ProductPart>& parts,
+               const TileKernel<T>& kernel, int threads, const Multiply& multiply,
+               const Writer& writer) {
+  static thread_local Scratch scratch;
+  const GemmProblem& problem = arguments.problem();
+  const std::int64_t count = problem.m * problem.n;
+  auto* const sums = scratch.reserve<Sum>(count, "out", "accumulators");
+  std::fill_n(sums, count, Sum{0});
+  for (const ProductPart& part : parts) {
+    const auto collect = [&](const FinishedTile<Sum>& tile) {
+      for (int row = 0; row < tile.rows; ++row)
+        std::copy_n(tile.sums + row * tile.row_stride, tile.columns,
+                    sums + part.rows[tile.row + row] * problem.n + tile.column);
+    };
+    multiply(
+        BlockedProduct<T>{
+            .a = part.panels.a, .b = part.panels.b, .kernel = kernel, .threads = threads},
+        finish_with<Sum>(collect));
+  }
+  const TileGrid grid{kernel.rows, kernel.columns};
+  platform::parallel_for(
+      problem.m, grid.rows,
+      [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin; row < end; row += grid.rows)
+          for (std::int64_t column = 0; column < problem.n; column += grid.columns)
+            writer(FinishedTile<Sum>{
+                .row = row,
+                .column = column,
+                .rows = static_cast<int>(std::min<std::int64_t>(grid.rows, end - row)),
+                .columns =
+                    static_cast<int>(std::min<std::int64_t>(grid.columns, problem.n - column)),
+                .sums = sums + row * problem.n + column,
+                .row_stride = static_cast<int>(problem.n),
+                .plane_stride = 0});
+      },
+      threads);
+}
+
 template <class T, class Writer>
-void run_matrix(const GemmArguments& arguments, const TileKernel<T>& kernel, int threads,
-                std::int64_t batch, const Writer& writer) {
-  const PanelPair panels = panel_sources(arguments, batch);
+void run_whole(const GemmArguments& arguments, const PanelPair& panels, const TileKernel<T>& kernel,
+               int threads, const Writer& writer) {
   const BlockedProduct<T> product{
       .a = panels.a, .b = panels.b, .kernel = kernel, .threads = threads};
   if constexpr (std::is_same_v<T, float>) {
@@ -32,6 +76,26 @@ void run_matrix(const GemmArguments& arguments, const TileKernel<T>& kernel, int
       return multiply_blocked_integers(product, finish_with<std::int32_t>(writer));
   }
   multiply_blocked(product, finish_with<T>(writer));
+}
+
+template <class T, class Writer>
+void run_matrix(const GemmArguments& arguments, const TileKernel<T>& kernel, int threads,
+                std::int64_t batch, const Writer& writer) {
+  if (!arguments.problem().convolution)
+    return run_whole(arguments, panel_sources(arguments, batch), kernel, threads, writer);
+  const std::vector<ProductPart> parts = product_parts(arguments, batch);
+  const bool is_whole = parts.size() == 1 && parts.front().rows.is_identity();
+  if (is_whole) return run_whole(arguments, parts.front().panels, kernel, threads, writer);
+  if constexpr (std::is_same_v<T, float>) {
+    if (arguments.problem().accumulator == DType::int32)
+      return run_parts<T, std::int32_t>(
+          arguments, parts, kernel, threads,
+          [](const auto& product, auto finish) { multiply_blocked_integers(product, finish); },
+          writer);
+  }
+  run_parts<T, T>(
+      arguments, parts, kernel, threads,
+      [](const auto& product, auto finish) { multiply_blocked(product, finish); }, writer);
 }
 
 // With a writer for each batch, made by `writer_of`.

@@ -196,7 +196,9 @@ class ProgramComparison {
   static Interval sum_at(const OracleResult& sums, std::int64_t index, double further_error) {
     const auto i = static_cast<std::size_t>(index);
     const double low = sums.low.empty() ? 0 : std::fabs(sums.low[i]);
-    return Interval::around(sums.value[i], sums.bound[i] + low + further_error);
+    Interval sum = Interval::around(sums.value[i], sums.bound[i] + low + further_error);
+    sum.may_be_nan = sum.may_be_nan || sums.may_be_nan[i] != 0;
+    return sum;
   }
 
   void read_inputs(std::vector<Interval>& inputs, std::int64_t batch, std::int64_t row,

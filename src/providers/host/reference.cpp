@@ -7,6 +7,7 @@
 
 #include "platform/parallel.hpp"
 #include "providers/host/blocked.hpp"
+#include "providers/host/convolution.hpp"
 #include "providers/host/panel_sources.hpp"
 #include "providers/host/program_writer.hpp"
 #include "providers/host/scratch.hpp"
@@ -29,11 +30,12 @@ struct Collect {
   double* high;
   double* low;  // nullptr unless compensated
   std::int64_t columns;
+  const RowMap& rows;
 
   void operator()(const FinishedTile<double>& tile) const {
     for (int i = 0; i < tile.rows; ++i) {
       const double* sums = tile.sums + i * tile.row_stride;
-      const std::int64_t first = (tile.row + i) * columns + tile.column;
+      const std::int64_t first = rows[tile.row + i] * columns + tile.column;
       std::copy_n(sums, tile.columns, high + first);
       if (low != nullptr) std::copy_n(sums + tile.plane_stride, tile.columns, low + first);
     }
@@ -64,30 +66,59 @@ void limit_to_int32(ExactSums& sums, Math math) {
     sum = math == Math::saturate ? saturate<std::int32_t>(sum) : wrapped_to_int32(sum);
 }
 
+// The sums of one part of the product, and their magnitudes.
+void collect_part(const ProductPart& part, bool is_compensated, PackedValue magnitudes,
+                  std::int64_t columns, ExactSums& sums) {
+  BlockedProduct<double> product{
+      .a = part.panels.a,
+      .b = part.panels.b,
+      .kernel = is_compensated ? tile_kernels().compensated : tile_kernels().float64,
+      .is_compensated = is_compensated};
+  collect(product,
+          {sums.high.data(), is_compensated ? sums.low.data() : nullptr, columns, part.rows});
+  if (magnitudes == PackedValue::itself) return;
+  product.kernel = tile_kernels().float64;
+  product.is_compensated = false;
+  product.packed = magnitudes;
+  collect(product, {sums.magnitude.data(), nullptr, columns, part.rows});
+}
+
+// The same, one element at a time, where products of zeros in padding may be NaN.
+void collect_defined(const ProductPart& part, PackedValue magnitudes, std::int64_t columns,
+                     ExactSums& sums) {
+  platform::parallel_for(part.panels.a.lanes, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row)
+      for (std::int64_t column = 0; column < columns; ++column) {
+        const DefinedSum sum = defined_sum(part.panels, row, column, magnitudes);
+        const auto at = static_cast<std::size_t>(part.rows[row] * columns + column);
+        sums.high[at] = sum.high;
+        if (!sums.low.empty()) sums.low[at] = sum.low;
+        if (!sums.magnitude.empty()) sums.magnitude[at] = sum.magnitude;
+        sums.may_be_nan[at] = sum.may_be_nan ? 1 : 0;
+      }
+  });
+}
+
 }  // namespace
 
 ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch, PackedValue magnitudes) {
   const GemmProblem& problem = arguments.problem();
   const bool is_compensated =
       problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
-  const PanelPair panels = panel_sources(arguments, batch);
+  const bool is_defined = may_multiply_padding(arguments, batch);
   ExactSums sums;
   resize(sums.high, problem);
   if (is_compensated) resize(sums.low, problem);
-  BlockedProduct<double> product{
-      .a = panels.a,
-      .b = panels.b,
-      .kernel = is_compensated ? tile_kernels().compensated : tile_kernels().float64,
-      .is_compensated = is_compensated};
-  collect(product, {sums.high.data(), is_compensated ? sums.low.data() : nullptr, problem.n});
+  if (magnitudes != PackedValue::itself) resize(sums.magnitude, problem);
+  if (is_defined) sums.may_be_nan.resize(sums.high.size());
+  for (const ProductPart& part : product_parts(arguments, batch)) {
+    if (is_defined)
+      collect_defined(part, magnitudes, problem.n, sums);
+    else
+      collect_part(part, is_compensated, magnitudes, problem.n, sums);
+  }
   if (is_compensated) normalize_pairs(sums);
   if (problem.accumulator == DType::int32) limit_to_int32(sums, problem.math);
-  if (magnitudes == PackedValue::itself) return sums;
-  resize(sums.magnitude, problem);
-  product.kernel = tile_kernels().float64;
-  product.is_compensated = false;
-  product.packed = magnitudes;
-  collect(product, {sums.magnitude.data(), nullptr, problem.n});
   return sums;
 }
 

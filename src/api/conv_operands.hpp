@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A and B of any problem as one matrix of memory each, and the tensors of a convolution in it.
+#pragma once
+
+#include <gemmery/arguments.hpp>
+#include <gemmery/problem.hpp>
+
+#include "api/bound_problem.hpp"
+#include "api/guarded_operand.hpp"
+
+namespace gemmery::api {
+
+// What A or B takes of memory.
+struct OperandMemory {
+  MatrixType type;
+  Extents3 extents;
+};
+OperandMemory memory_of_a(const GemmProblem& problem);
+OperandMemory memory_of_b(const GemmProblem& problem);
+
+// Sets what lies between the elements of A or B of a convolution to what must not be read.
+void poison_gaps(const GemmProblem& problem, bool is_a, GuardedOperand& operand);
+
+// The arguments of a convolution in such memory.
+GemmArguments bind_convolution(const ProblemLine& line, const BoundOperands& operands,
+                               const GemmOptions& options);
+
+}  // namespace gemmery::api
