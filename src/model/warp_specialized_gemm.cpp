@@ -20,8 +20,9 @@ constexpr double clocks_per_column = 0.5;
 // Shared memory's bytes per clock (probe, H200).
 constexpr double shared_bytes_per_clock = 128;
 
-// The wait of a staging tile for C: 4096^3 in cooperative tiles of 128x256 takes 217 us with C and
-// 196 without, at 4 tiles of 4 staging tiles per multiprocessor (H200).
+// The wait of a staging tile for C in memory: 4096^3 in cooperative tiles of 128x256 took 217 us
+// with C and 196 without, at 4 tiles of 4 staging tiles per multiprocessor, before C was prefetched
+// (H200, sm90v2). A prefetched one takes as long as a program's input (`input_staging_clocks`).
 constexpr double c_staging_clocks = 2300;
 
 // A warp's clocks per instruction of an epilogue and per result of the special function unit;
@@ -169,6 +170,7 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
                         : 0),
       consumer_share(1.0 / design.consumers),
       takes_registers(design.takes_registers),
+      prefetches_inputs(design.prefetches_inputs),
       is_clustered(cluster_size.size > 1),
       is_band_of_rows(design.is_band_of_rows),
       adds_vector(design.adds_vector) {
@@ -195,6 +197,8 @@ WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_t
       element_bytes_(bit_width(problem.a.dtype) / 8.0),
       out_element_bytes_(bit_width(problem.out.dtype) / 8.0),
       has_c_(problem.c.has_value()),
+      has_adjacent_c_(has_c_ &&
+                      (is_turned ? problem.c->row_stride : problem.c->column_stride) == 1),
       multiprocessors_(std::max(device.multiprocessors, 1)) {
   const auto copies = [&](const MatrixType& matrix) {
     return matrix.batch_stride == 0 ? 1.0 : batches_;
@@ -330,7 +334,7 @@ WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpeci
                                                                  const Grid& grid) const noexcept {
   const double tile_bytes = design.tile_m * design.stored_columns * out_element_bytes_;
   const double staging_tiles = tile_bytes * design.staging_tiles_per_byte;
-  const double staging_clocks = constants_.staging_clocks + (has_c_ ? c_staging_clocks : 0.0);
+  const double staging_clocks = constants_.staging_clocks + c_clocks(design);
   const double each = design.tile_m * design.stored_columns / elements_at_once;
   return {.multiply = grid.k_blocks * time_stage(design, grid) + design.addend_clocks,
           .store = staging_tiles * staging_clocks +
@@ -341,6 +345,12 @@ WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpeci
                               program_.slow_results * rotation_slow_clocks + rotation_store_clocks),
           .interference = each * instructions(design) * interference_clocks(design),
           .input = staging_tiles * program_.full_inputs * input_staging_clocks};
+}
+
+// From requesting a staging tile's part of C to having it.
+double WarpSpecializedModel::c_clocks(const WarpSpecializedTerms& design) const noexcept {
+  if (!has_c_) return 0;
+  return design.prefetches_inputs && has_adjacent_c_ ? input_staging_clocks : c_staging_clocks;
 }
 
 double WarpSpecializedModel::instructions(const WarpSpecializedTerms& design) const noexcept {

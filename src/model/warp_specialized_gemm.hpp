@@ -31,6 +31,7 @@ struct WarpSpecializedDesign {
   int transposed_bytes = 0;  // of a stage, which warps read and write again before wgmma reads them
   bool is_promoted = false;  // FADDs add the products of each stage to the accumulators
   bool takes_registers = false;  // wgmma takes an operand from registers, where warps transposed it
+  bool prefetches_inputs = false;  // C comes to L2 during the mainloop, if it has adjacent columns
   // Products of parts of split operands, by their share of the bytes; not measured on a board.
   double products = 1;
 };
@@ -92,6 +93,7 @@ struct WarpSpecializedTerms {
   double promoted_sums;
   double consumer_share;
   bool takes_registers;
+  bool prefetches_inputs;
   bool is_clustered;
   bool is_band_of_rows;
   bool adds_vector;
@@ -211,6 +213,7 @@ class WarpSpecializedModel {
   double latency_clocks(const WarpSpecializedTerms& design) const noexcept;
   double time_stage(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
   double time_consumers(const WarpSpecializedTerms& design, double products) const noexcept;
+  double c_clocks(const WarpSpecializedTerms& design) const noexcept;
   double time_exchange(const WarpSpecializedTerms& design) const noexcept;
   double time_period(const WarpSpecializedTerms& design, const TileClocks& tile) const noexcept;
   bool keeps_to_gaps(const WarpSpecializedTerms& design) const noexcept;
@@ -239,6 +242,7 @@ class WarpSpecializedModel {
   double out_splits_;
   double out_element_bytes_;
   bool has_c_;
+  bool has_adjacent_c_;  // along the columns that the device computes
   int multiprocessors_;
   double clock_ghz_;
   // Values that are the same for all designs, above all divisions.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the first kernel of discovery, of all families, with times measured on an H100: types,
-// layouts, few rows and long k, which sm90_designs_h200.csv does not have.
+// layouts, few rows and long k, which sm90_designs_h200.csv does not have, and groups.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,9 +14,10 @@
 namespace gemmery::tests {
 namespace {
 
-const std::vector<TimedProblem>& timed_problems() {
-  static const std::vector<TimedProblem> problems =
-      read_timed_kernels("tests/model/designs_h100.csv");
+std::vector<TimedProblem> timed_problems() {
+  std::vector<TimedProblem> problems = read_timed_kernels("tests/model/designs_h100.csv");
+  std::ranges::move(read_timed_kernels("tests/model/groups_h100.csv"),
+                    std::back_inserter(problems));
   return problems;
 }
 
@@ -41,6 +44,10 @@ TEST(Choice, the_first_kernel_is_within_8_percent_of_the_best_on_problems_of_the
 
 TEST(Choice, the_first_kernel_is_within_10_percent_of_the_best_on_problems_never_seen) {
   expect_choices_within("heldout", 0.1);
+}
+
+TEST(Choice, the_first_kernel_is_within_3_percent_of_the_best_on_groups) {
+  expect_choices_within("groups", 0.03);
 }
 
 }  // namespace

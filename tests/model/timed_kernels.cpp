@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads tests/model/designs_h100.csv.
+// Reads tests/model/designs_h100.csv and groups_h100.csv.
 #include "tests/model/timed_kernels.hpp"
 
 #include <algorithm>

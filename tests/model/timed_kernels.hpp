@@ -20,7 +20,7 @@ struct TimedKernel {
 };
 
 struct TimedProblem {
-  std::string set;  // "fitted" or "heldout"
+  std::string set;  // "fitted", "heldout" or "groups"
   GemmProblem problem;
   std::vector<TimedKernel> kernels;  // fastest first
 };

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "model/tiled_gemm.hpp"
 #include "tests/support/random_seed.hpp"
@@ -143,6 +144,25 @@ TEST(WarpSpecializedModel, reading_c_costs_time_beyond_its_bytes) {
   const double without_us = predict_us(problem, design);
   problem.c = problem.out;
   EXPECT_GT(predict_us(problem, design), without_us);
+}
+
+// By parts, as above.
+TEST(WarpSpecializedModel, a_prefetched_c_is_waited_for_less) {
+  GemmProblem problem = problem_of(4096, 4096, 4096);
+  problem.c = problem.out;
+  for (int turn = 0; turn < 100; ++turn) {
+    WarpSpecializedDesign design = random_design();
+    design.turns = 1;
+    const auto compute_us = [&](bool prefetches) {
+      design.prefetches_inputs = prefetches;
+      return WarpSpecializedModel(problem, false, h200()).predict(design).compute_us;
+    };
+    problem.c->column_stride = 1;
+    problem.c->row_stride = 4096;
+    EXPECT_LT(compute_us(true), compute_us(false));
+    std::swap(problem.c->column_stride, problem.c->row_stride);  // of no adjacent columns
+    EXPECT_EQ(compute_us(true), compute_us(false));
+  }
 }
 
 // --- programs ------------------------------------------------------------------------------------

@@ -235,6 +235,13 @@ constexpr bool has_room_beside_sums(const Sm90Design& design) {
   return registers_beside_sums(design) >= 72;
 }
 
+/// True if the default program may prefetch C into L2 during the mainloop. Not with more
+/// accumulators: 176 spilled 5 registers, 192 up to 15, 208 12 (ptxas 13.0).
+GEMMERY_HOST_DEVICE
+constexpr bool has_room_to_prefetch(const Sm90Design& design) {
+  return accumulator_registers(design) <= 160;
+}
+
 GEMMERY_HOST_DEVICE
 constexpr bool stores_by_tma(const Sm90Design& design) {
   return design.out_access == 16 && !design.has_adjacent_rows;

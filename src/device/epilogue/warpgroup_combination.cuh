@@ -154,9 +154,8 @@ class WarpgroupLinearCombination {
   static constexpr bool reads_early = false;
   static constexpr bool adds_vector = false;
   static constexpr bool reduces_whole_tiles = false;
-  // Not with more accumulators: 176 spilled 5 registers, 192 up to 15, 208 12 (ptxas 13.0).
   static constexpr bool prefetches =
-      design.has_c && !design.has_any_c && abi::accumulator_registers(design) <= 160;
+      design.has_c && !design.has_any_c && abi::has_room_to_prefetch(design);
 
   /// Prefetches C during the mainloop; `place` is this consumer's share of the tile.
   __device__ __forceinline__ void begin_share(const OutputPlace& place) const {

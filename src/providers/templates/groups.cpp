@@ -164,6 +164,29 @@ GemmProblem as_seen_by_groups(GemmProblem problem, GroupStores stores) {
   return problem;
 }
 
+namespace {
+
+// Matrices of adjacent elements of one tensor, `extent` of it each: a batch, whose bytes count once
+// for each group. A tensor that does not vary along the extent is read by all groups.
+void lay_apart(MatrixType& matrix, Ragged extent_of, std::int64_t extent) {
+  const std::int64_t stride = extent_of == Ragged::m ? matrix.row_stride : matrix.column_stride;
+  if (matrix.batch_stride == 0) matrix.batch_stride = stride * extent;
+}
+
+// The tensors that groups share, as batches of the average group's matrices.
+void lay_groups_apart(GemmProblem& average, Ragged ragged, std::int64_t extent) {
+  if (ragged != Ragged::n)
+    lay_apart(average.a, ragged == Ragged::m ? Ragged::m : Ragged::n, extent);
+  if (ragged != Ragged::m)
+    lay_apart(average.b, ragged == Ragged::n ? Ragged::n : Ragged::m, extent);
+  if (ragged == Ragged::k) return;
+  lay_apart(average.out, ragged, extent);
+  if (average.c) lay_apart(*average.c, ragged, extent);
+  for (MatrixType& operand : average.epilogue_operands) lay_apart(operand, ragged, extent);
+}
+
+}  // namespace
+
 GemmProblem average_groups(const GemmProblem& problem) {
   const Groups& groups = *problem.groups;
   const std::int64_t whole = operation::ragged_extent(problem);
@@ -175,6 +198,7 @@ GemmProblem average_groups(const GemmProblem& problem) {
                          : groups.ragged == Ragged::n ? average.n
                                                       : average.k;
   extent = std::max<std::int64_t>(size, 1);
+  if (groups.share_tensors()) lay_groups_apart(average, groups.ragged, extent);
   average.groups.reset();
   return average;
 }

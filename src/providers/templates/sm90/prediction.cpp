@@ -52,6 +52,7 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
           .transposed_bytes = transposed_bytes(design),
           .is_promoted = abi::is_promoted(design),
           .takes_registers = design.a_by_registers,
+          .prefetches_inputs = abi::has_room_to_prefetch(design),
           .products = products_of(design)};
 }
 
@@ -115,10 +116,11 @@ bool is_full_input(const EpilogueOperandRule& rule) noexcept {
 }
 
 // Counts only tensors as large as a matrix; the others are negligible beside the product.
-double count_bytes(const EpilogueOperandRule& rule, const GemmProblem& problem) noexcept {
+double count_bytes(const EpilogueOperandRule& rule, const MatrixType& matrix,
+                   const GemmProblem& problem) noexcept {
   if (rule.is_number || !rule.varies_m || !rule.varies_n) return 0;
   return static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-         static_cast<double>(rule.varies_l ? problem.l : 1) * bit_width(rule.dtype) / 8;
+         static_cast<double>(matrix.batch_stride != 0 ? problem.l : 1) * bit_width(rule.dtype) / 8;
 }
 
 model::ProgramWork program_work(const GemmProblem& problem, bool is_turned) noexcept {
@@ -128,9 +130,10 @@ model::ProgramWork program_work(const GemmProblem& problem, bool is_turned) noex
                           .bytes = 0};
   int inputs = 0;
   int outputs = 0;
-  for (const EpilogueOperandRule& rule : rules.operands) {
+  for (std::size_t index = 0; index < rules.operands.size(); ++index) {
+    const EpilogueOperandRule& rule = rules.operands[index];
     work.instructions += count_operand(rule, is_turned);
-    work.bytes += count_bytes(rule, problem);
+    work.bytes += count_bytes(rule, problem.epilogue_operands[index], problem);
     work.full_inputs += is_full_input(rule) ? 1 : 0;
     inputs += rule.is_number || rule.is_output ? 0 : 1;
     outputs += rule.is_output ? 1 : 0;
