@@ -23,7 +23,8 @@ struct Query {
   const GemmProblem& problem;
   const DeviceInfo& device;  // its target says whether memory is the CPU's or a GPU's
   // Set if the query is about arguments. Their numbers (alpha, beta) are not part of the problem:
-  // they may make a family refuse, but never select another kernel.
+  // they may make a family refuse, but never select another kernel. Sizes of groups in host memory
+  // are not part of it either; predicted times may depend on them.
   const GemmArguments* arguments = nullptr;
 };
 

@@ -177,10 +177,17 @@ std::vector<RankedKernel> find_kernels(const Query& query, const Filter& filter,
   return kernels;
 }
 
+// Sizes of groups in host memory change predicted times, but are not part of a problem.
+bool knows_sizes(const Query& query) {
+  const auto& groups = query.problem.groups;
+  return query.arguments != nullptr && groups && groups->are_on_host;
+}
+
 // Availability may change on the CPU (oneDNN in a forked child), and its answer is short.
 bool may_be_kept(const Query& query, const Filter& filter, const History* history) {
-  return !query.device.target.is_cpu() && (history == nullptr || history->is_empty()) &&
-         !filter.metadata && filter.providers.empty() && has_built_in_families_only();
+  return !query.device.target.is_cpu() && !knows_sizes(query) &&
+         (history == nullptr || history->is_empty()) && !filter.metadata &&
+         filter.providers.empty() && has_built_in_families_only();
 }
 
 // True for the first warning about a problem. Problems beyond a limit get no warning.

@@ -249,19 +249,20 @@ double WarpSpecializedModel::settled_clock_ghz(const GemmProblem& problem,
   return device.clock_ghz - (device.clock_ghz - full_load_ghz) * limited;
 }
 
-WarpSpecializedModel::Grid WarpSpecializedModel::lay_out(
-    const WarpSpecializedTerms& design) const noexcept {
+WarpSpecializedModel::Grid WarpSpecializedModel::lay_out(const WarpSpecializedTerms& design,
+                                                         const GroupLoad* groups) const noexcept {
   Grid grid{};
   grid.rows = divide_up(rows_, design.cluster_rows);
   grid.columns = divide_up(columns_, design.cluster_columns);
-  grid.tiles = std::max(grid.rows * grid.columns * batches_, 1.0);
+  grid.tiles = std::max(groups ? groups->tiles : grid.rows * grid.columns * batches_, 1.0);
   // Whole clusters of multiprocessors.
   const auto clusters = static_cast<int>((multiprocessors_ * design.usable_share + 0.5) *
                                          design.cluster_size.inverse);
   grid.resident = std::min(grid.tiles, static_cast<double>(std::max(clusters, 1)));
   const double per_resident = 1 / grid.resident;
-  grid.tiles_each = divide_up(grid.tiles, {grid.resident, per_resident});
-  grid.missing_share = grid.tiles_each - grid.tiles * per_resident;
+  grid.tiles_each = groups ? groups->busiest : divide_up(grid.tiles, {grid.resident, per_resident});
+  // Of groups that differ, a block may lag behind the average by more than a tile.
+  grid.missing_share = std::min(grid.tiles_each - grid.tiles * per_resident, 1.0);
   grid.active = grid.resident * design.cluster_size.size;
   const double along = std::max(design.is_band_of_rows ? grid.rows : grid.columns, 1.0);
   const double across = std::max(design.is_band_of_rows ? grid.columns : grid.rows, 1.0);
@@ -415,9 +416,9 @@ double WarpSpecializedModel::memory_bytes(const WarpSpecializedTerms& design,
          out_bytes_ * out_splits_ * constants_.write_weight;
 }
 
-WarpSpecializedParts WarpSpecializedModel::predict(
-    const WarpSpecializedTerms& design) const noexcept {
-  const Grid grid = lay_out(design);
+WarpSpecializedParts WarpSpecializedModel::predict(const WarpSpecializedTerms& design,
+                                                   const GroupLoad* groups) const noexcept {
+  const Grid grid = lay_out(design, groups);
   const TileClocks tile = time_tile(design, grid);
   // With groups in turn the epilogue's inputs are read beforehand.
   const bool overlaps = design.turns > 1 && grid.tiles_each > 1;

@@ -7,6 +7,8 @@
 #include <gemmery/device.hpp>
 #include <gemmery/problem.hpp>
 
+#include "model/group_load.hpp"
+
 namespace gemmery::model {
 
 // The facts of a kernel that a prediction needs. m counts rows of what the device computes, which
@@ -197,7 +199,14 @@ class WarpSpecializedModel {
                        const WarpSpecializedConstants& constants = {},
                        const ProgramWork& program = {}) noexcept;
 
-  WarpSpecializedParts predict(const WarpSpecializedTerms& design) const noexcept;
+  WarpSpecializedParts predict(const WarpSpecializedTerms& design) const noexcept {
+    return predict(design, nullptr);
+  }
+  // Of groups whose sizes are known; the problem has those of average size. Without clusters.
+  WarpSpecializedParts predict(const WarpSpecializedTerms& design,
+                               const GroupLoad& groups) const noexcept {
+    return predict(design, &groups);
+  }
   WarpSpecializedParts predict(const WarpSpecializedDesign& design) const noexcept {
     return predict(WarpSpecializedTerms(design));
   }
@@ -209,7 +218,9 @@ class WarpSpecializedModel {
   struct Grid;
   struct TileClocks;
   double settled_clock_ghz(const GemmProblem& problem, const DeviceInfo& device) const noexcept;
-  Grid lay_out(const WarpSpecializedTerms& design) const noexcept;
+  WarpSpecializedParts predict(const WarpSpecializedTerms& design,
+                               const GroupLoad* groups) const noexcept;
+  Grid lay_out(const WarpSpecializedTerms& design, const GroupLoad* groups) const noexcept;
   double latency_clocks(const WarpSpecializedTerms& design) const noexcept;
   double time_stage(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
   double time_consumers(const WarpSpecializedTerms& design, double products) const noexcept;

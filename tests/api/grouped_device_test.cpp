@@ -122,6 +122,34 @@ std::vector<Kernel> two_of_each(const GemmArguments& arguments) {
   return kernels;
 }
 
+// Sizes in host memory are known exactly, in any order of questions.
+TEST_P(GroupedEmulated, predicted_times_depend_on_sizes_that_were_read) {
+  if (!has_sm90_) return;
+  constexpr std::int64_t rows = 8192, groups = 16, k = 512, n = 512;
+  const OwnedStream own(device_);
+  const Buffer a(rows * k * 2, own.get()), b(groups * k * n * 2, own.get()),
+      out(rows * n * 2, own.get());
+  const auto predicted_us = [&](std::int64_t size_of_first) {
+    std::vector<std::int32_t> ends;
+    for (std::int64_t group = 0; group < groups; ++group)
+      ends.push_back(
+          static_cast<std::int32_t>(size_of_first + group * (rows - size_of_first) / (groups - 1)));
+    const GroupedGemmArguments arguments(
+        Tensor(a.data(), DType::bfloat16, {rows, k}, device_),
+        Tensor(b.data(), DType::bfloat16, {groups, k, n}, device_),
+        Tensor(out.data(), DType::bfloat16, {rows, n}, device_), DType::float32,
+        {.sizes = std::span<const std::int32_t>(ends), .read_now = true});
+    for (const RankedKernel& kernel : get_kernels(arguments.as_gemm()))
+      if (kernel.name().find("128x128x64_1x1") != std::string::npos) return kernel.predicted_us;
+    ADD_FAILURE() << "no kernel of sm90";
+    return 0.0;
+  };
+  // 64 tiles of rows of even groups; 15 groups of one row each beside one of all others have 79.
+  const double even_us = predicted_us(rows / groups);
+  EXPECT_GT(predicted_us(rows - 15), even_us * 1.1);
+  EXPECT_EQ(predicted_us(rows / groups), even_us);
+}
+
 // Row 30 of the acceptance list: nothing is known of the sizes when the graph is made.
 TEST_P(GroupedEmulated, row_30_sizes_change_between_launches_of_one_graph) {
   const Rows rows(device_);

@@ -12,6 +12,7 @@
 #include "kernel/forms.hpp"
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/groups.hpp"
+#include "providers/templates/known_groups.hpp"
 #include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/constraints.hpp"
 #include "providers/templates/sm90/prediction.hpp"
@@ -63,6 +64,10 @@ double padding_factor(const GemmProblem& average, const GroupTileExtents& tile) 
   return 1 + 0.02 * std::min(waste, 15.0);
 }
 
+int tile_k_of(const OperandRules& rules) {
+  return abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.a.dtype));
+}
+
 // The time of a grouped kernel beside that of its products.
 double group_us(const GemmProblem& average, const GroupTileExtents& tile,
                 const DeviceInfo& device) {
@@ -103,7 +108,8 @@ void match_sm90_groups(const Family& family, const Query& query,
   if (!find_sm90_group_failure(query).empty()) return;
   const GemmProblem& problem = query.problem;
   const GemmProblem seen = seen_by(problem);
-  const GemmProblem average = average_groups(problem);
+  const KnownGroups groups(query);
+  const GemmProblem& average = groups.average();
   for (const OperandRules& rules : FittingLayouts(seen)) {
     if (has_copies(rules) || !find_program_misfit(rules, problem).empty()) continue;
     const Sm90Prediction prediction(average, rules, query.device);
@@ -118,8 +124,11 @@ void match_sm90_groups(const Family& family, const Query& query,
       Sm90Tile tile = candidate.tile;
       tile.stages = static_cast<std::uint8_t>(stages);
       if (problem.groups->are_on_host) tile.batches = Sm90Batches::group_table;
-      const double time =
-          prediction.microseconds(candidate, stages) + group_us(average, extents, query.device);
+      const auto load =
+          groups.load(extents, tile_k_of(rules), std::max(query.device.multiprocessors, 1));
+      const double time = (load ? prediction.microseconds(candidate, stages, *load)
+                                : prediction.microseconds(candidate, stages)) +
+                          group_us(average, extents, query.device);
       kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), problem.epilogue),
                            time * padding_factor(average, extents));
     }

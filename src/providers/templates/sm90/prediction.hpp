@@ -55,6 +55,12 @@ class Sm90Prediction {
                : product_us(candidate.tile, candidate.terms.with_stages(stages)) + copy_us_;
   }
 
+  // The same of groups whose sizes are known; the problem has those of average size.
+  double microseconds(const Sm90Candidate& candidate, int stages,
+                      const model::GroupLoad& groups) const noexcept {
+    return model_.predict(candidate.terms.with_stages(stages), groups).total_us() + copy_us_;
+  }
+
  private:
   double product_us(const Sm90Tile& tile, const model::WarpSpecializedTerms& terms) const noexcept {
     return tile.split == abi::SplitMode::none ? model_.predict(terms).total_us()

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a query knows of the sizes of groups: all of them if they are in host memory, otherwise the
+// average. For predictions only.
+#pragma once
+
+#include <gemmery/family.hpp>
+#include <gemmery/problem.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "model/group_load.hpp"
+#include "providers/templates/groups.hpp"
+
+namespace gemmery::templates {
+
+class KnownGroups {
+ public:
+  // Of a grouped problem.
+  explicit KnownGroups(const Query& query);
+
+  // The problem as a batch of groups of the average size. Groups without rows (or columns) take no
+  // time.
+  const GemmProblem& average() const noexcept { return average_; }
+
+  // The tiles of blocks that take every n-th one; none where sizes are unknown. `tile_k`: of a
+  // stage.
+  std::optional<model::GroupLoad> load(const GroupTileExtents& tile, int tile_k, int blocks) const;
+
+ private:
+  std::vector<std::int64_t> sizes_;  // empty if unknown
+  Ragged ragged_;
+  GemmProblem average_;
+};
+
+}  // namespace gemmery::templates
