@@ -106,7 +106,7 @@ abi::SplitMode split_of(SoundKernel kernel) {
   }
 }
 
-// Two stages, so that few blocks of k go round; two or three consumers, or two blocks.
+// Two stages as a rule, so that few blocks of k go round; two or three consumers, or two blocks.
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
   constexpr SoundKernel with_two_consumers[] = {
@@ -124,7 +124,8 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   tile.n = is_in_rotation(kernel) ? 128 : kernel == SoundKernel::serial ? 144 : 64;
   tile.cluster_m = kernel == SoundKernel::pair_of_blocks ? 2 : 1;
   tile.cluster_n = 1;
-  tile.stages = 2;
+  // The producer of groups is ahead by more tiles of one block of k than there are records of them.
+  tile.stages = kernel == SoundKernel::wgmma_groups ? 6 : 2;
   tile.schedule = schedule_of(kernel);
   tile.split_k = kernel == SoundKernel::split ? 2 : 1;
   tile.adds_vector = kernel == SoundKernel::addition;

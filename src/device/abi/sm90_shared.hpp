@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of an sm90 kernel: pipeline stages, staging tiles, and what split k needs.
+// The shared memory of an sm90 kernel: pipeline stages, staging tiles, and what split k and groups
+// need.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -97,11 +98,20 @@ constexpr int part_flag_bytes(const Sm90Design& design) {
   return design.split == SplitMode::none ? 0 : consumer_count(design) * 4;
 }
 
+/// Tiles of groups that the producer may find ahead of the consumers.
+constexpr int group_tile_records = 4;
+
+/// In kernels of groups: for each of these tiles a record of 32 bytes, a full and an empty barrier.
+GEMMERY_HOST_DEVICE
+constexpr int group_tile_bytes(const Sm90Design& design) {
+  return design.has_groups ? group_tile_records * (32 + 16) : 0;
+}
+
 GEMMERY_HOST_DEVICE
 constexpr int shared_bytes(const Sm90Design& design) {
   constexpr int alignment = 1024;  // divides the limit
   const int used = design.stages * stage_bytes(design) + all_staging_bytes(design) +
-                   split_sums_bytes(design) + part_flag_bytes(design);
+                   split_sums_bytes(design) + part_flag_bytes(design) + group_tile_bytes(design);
   return (used + alignment - 1) / alignment * alignment + design.program_bytes;
 }
 
@@ -118,7 +128,7 @@ constexpr int launch_shared_bytes(const Sm90Design& design) {
 GEMMERY_HOST_DEVICE
 constexpr int stage_room(const Sm90Design& design) {
   return sm90_shared_limit - all_staging_bytes(design) - split_sums_bytes(design) -
-         part_flag_bytes(design);
+         part_flag_bytes(design) - group_tile_bytes(design);
 }
 
 /// The number of stages that fit, at most 8: more gain nothing.

@@ -2,6 +2,8 @@
 // GEMM on Hopper's tensor cores: out = alpha * a b + beta * c. The kernel with an emitted epilogue
 // is in sm90_program.cuh, which kernels without one need not compile.
 //
+//   sizes of groups, if there are any
+//     | sm90_group_tiles: one warp of warpgroup 0 finds tiles, and tells the others of them
 //   A, B in global memory
 //     | sm90_load, by copy/tma_operand: one thread of warpgroup 0, tiles of 128 bytes of k, zeros
 //     | beyond edges; blocks of a cluster bring halves of what they share, to both
@@ -72,6 +74,10 @@ class Sm90Gemm {
       if constexpr (abi::stores_by_tma(design)) ptx::prefetch_tensormap(params_.out);
       ring_.initialize(abi::consumers_per_tile(design) * abi::warps_per_consumer);
       TileSums::initialize(shared_.split_sums);
+      if constexpr (design.has_groups) {
+        GroupTileRing(ptx::cvta_shared(&shared_.group_tiles.barriers))
+            .initialize(abi::consumer_count(design) * abi::warps_per_consumer);
+      }
       ptx::fence_mbarrier_init();
     }
     load_.clear_stages();
@@ -79,30 +85,14 @@ class Sm90Gemm {
     ptx::griddepcontrol_wait();
   }
 
-  /// One thread loads the operands of all of the cluster's tiles, as far ahead as stages are free.
-  /// Then it lets the dependent kernel start, if the host allows it (else that starts when blocks
-  /// exit), so that its prologue overlaps our last stages. Memory is safe: it waits for our end in
-  /// `prepare`.
+  /// Loads the operands of all of the cluster's tiles, as far ahead as stages are free. Then the
+  /// dependent kernel may start, if the host allows it (else it starts when blocks exit), so that
+  /// its prologue overlaps our last stages. Memory is safe: it waits for our end in `prepare`.
   __device__ __forceinline__ void produce() const {
-    // All lanes find the tiles of groups; the first one loads them.
-    if (threadIdx.x >= (design.has_groups ? 32 : 1)) return;
-    const bool loads = !design.has_groups || threadIdx.x == 0;
-    Cursor cursor;
-#pragma unroll 1
-    for (Tiles tiles = places_.all_tiles(); !tiles.is_done(); tiles.advance()) {
-      const auto tile = load_.find_tile(places_.place_of(tiles.position()));
-      const int k = places_.first_k_of(tiles);
-      const unsigned k_blocks = places_.k_blocks_of(tiles);
-#pragma unroll 1
-      for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
-        if (loads) {
-          const unsigned barrier = ring_.acquire(cursor, params_.a_bytes + params_.b_bytes);
-          load_.load_stage(cursor.stage, tile, k + static_cast<int>(k_block * tile_k), barrier);
-        }
-        cursor.advance();
-      }
-    }
-    if (loads && params_.lets_next_begin != 0) ptx::griddepcontrol_launch_dependents();
+    if constexpr (design.has_groups)
+      produce_groups();
+    else
+      produce_tiles();
   }
 
   /// A consumer warpgroup multiplies and stores its share of the cluster's tiles: part of each
@@ -116,7 +106,7 @@ class Sm90Gemm {
     TileSums tile_sums(shared_.split_sums, consumer, thread, rank_);
     Cursor cursor;
     Sums sums;
-    Tiles tiles = places_.all_tiles();
+    Tiles tiles = all_tiles();
     const auto skip_tiles = [&](unsigned count) {
       cursor.advance_by(count * params_.k_blocks);
       tiles.advance_by(count);
@@ -225,6 +215,60 @@ class Sm90Gemm {
   static constexpr unsigned turns = abi::turn_count(design);
   static constexpr bool takes_turns = abi::takes_turns(design);
   static_assert(looks_ahead || !takes_turns, "tiles are passed over before this one is stored");
+
+  /// One thread loads all tiles.
+  __device__ __forceinline__ void produce_tiles() const {
+    if (threadIdx.x != 0) return;
+    Cursor cursor;
+#pragma unroll 1
+    for (Tiles tiles = places_.all_tiles(); !tiles.is_done(); tiles.advance()) {
+      const auto tile = load_.find_tile(places_.place_of(tiles.position()));
+      const int k = places_.first_k_of(tiles);
+      const unsigned k_blocks = places_.k_blocks_of(tiles);
+      load_tile(cursor, tile, k, k_blocks);
+    }
+    if (params_.lets_next_begin != 0) ptx::griddepcontrol_launch_dependents();
+  }
+
+  /// One warp finds the tiles of groups and tells the consumers of them; one of its lanes loads
+  /// them.
+  __device__ __forceinline__ void produce_groups() const {
+    if (threadIdx.x >= 32) return;
+    const bool loads = ptx::elect_sync();
+    Cursor cursor;
+    GroupTileSender<design> sender(shared_.group_tiles);
+    FoundGroupTiles<design> tiles(params_, with_groups(params_).groups);
+#pragma unroll 1
+    do {
+      tiles.find_next();
+      if (loads) {
+        const OutputPlace place = tiles.position();
+        sender.send(tiles.record(place));
+        if (tiles.is_found())
+          load_tile(cursor, load_.find_tile(place), tiles.first_k(), tiles.k_blocks());
+      }
+    } while (tiles.is_found());
+    if (loads && params_.lets_next_begin != 0) ptx::griddepcontrol_launch_dependents();
+  }
+
+  /// Loads the operands of a tile. One thread calls it.
+  __device__ __forceinline__ void load_tile(Cursor& cursor,
+                                            const typename Sm90Load<design>::Tile& tile, int k,
+                                            unsigned k_blocks) const {
+#pragma unroll 1
+    for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
+      const unsigned barrier = ring_.acquire(cursor, params_.a_bytes + params_.b_bytes);
+      load_.load_stage(cursor.stage, tile, k + static_cast<int>(k_block * tile_k), barrier);
+      cursor.advance();
+    }
+  }
+
+  __device__ __forceinline__ Tiles all_tiles() const {
+    if constexpr (design.has_groups)
+      return Tiles(shared_.group_tiles);
+    else
+      return places_.all_tiles();
+  }
 
   __device__ static void sync_cluster() {
     if constexpr (cluster_size > 1) {

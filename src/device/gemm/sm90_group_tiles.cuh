@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of groups in an sm90 kernel: every warp that needs them finds the same ones in the
-// sizes of the groups.
+// The tiles of groups in an sm90 kernel. The producer's warp finds them in the sizes of the groups,
+// and tells the consumers through shared memory:
+//
+//   sizes of groups, or a table --schedule/grouped_tiles--> FoundGroupTiles
+//     | GroupTileSender: one lane, when all consumer warps have read what was in the record
+//   records in shared memory, a ring between barriers (pipeline/stage_ring)
+//     | ReceivedGroupTiles: every lane of the consumers
 #pragma once
 
 #include <device/abi/groups.hpp>
@@ -8,31 +13,57 @@
 #include <device/abi/sm90_params.hpp>
 #include <device/abi/tile_order.hpp>
 #include <device/epilogue/output_place.cuh>
+#include <device/pipeline/stage_ring.cuh>
+#include <device/ptx/async_copy.cuh>
+#include <device/ptx/shared_memory.cuh>
+#include <device/ptx/warp.cuh>
 #include <device/schedule/grouped_tiles.cuh>
 
 namespace gemmery::device {
 
-/// The tiles of one block, every n-th of all groups for n blocks. All lanes of a warp construct and
-/// advance it together.
+/// What consumers get to know of a tile, in units of 16 bytes.
+struct GroupTileRecord {
+  unsigned place[4];  // row, column, batch, row_end of OutputPlace
+  unsigned work[4];  // column_end of OutputPlace, blocks of k, elements of k, 1 behind the last one
+};
+
+/// The records in shared memory, and their barriers.
+template <abi::Sm90Design design, bool has_groups = design.has_groups>
+struct GroupTilesShared {};
 template <abi::Sm90Design design>
-class PersistentGroupTiles {
+struct GroupTilesShared<design, true> {
+  alignas(16) GroupTileRecord records[abi::group_tile_records];
+  StageBarriers<abi::group_tile_records> barriers;
+};
+using GroupTileRing = StageRing<abi::group_tile_records, 1>;
+
+/// The tiles of one block, every n-th of all groups for n blocks. All lanes of a warp use it
+/// together.
+template <abi::Sm90Design design>
+class FoundGroupTiles {
  public:
-  __device__ __forceinline__ PersistentGroupTiles(const abi::Sm90Params& params,
-                                                  const abi::GroupParams& groups)
-      : params_(params), groups_(groups), next_(blockIdx.x) {
-    find();
+  __device__ __forceinline__ FoundGroupTiles(const abi::Sm90Params& params,
+                                             const abi::GroupParams& groups)
+      : params_(params), groups_(groups), next_(blockIdx.x) {}
+
+  /// Finds the next tile, or that there is none.
+  __device__ __forceinline__ void find_next() {
+    if constexpr (design.has_group_table) {
+      tile_ = find_in_table(groups_, table_of(params_), next_);
+    } else {
+      const unsigned across = is_of_k() ? rows() * columns() : is_of_n() ? rows() : columns();
+      const GroupScan scan(
+          groups_, static_cast<unsigned>(is_of_n() ? design.tile_n : design.tile_m), across);
+      tile_ = scan.find_from(place_, next_);
+    }
+    next_ += gridDim.x;
   }
 
-  __device__ bool is_done() const { return !tile_.is_found; }
-  __device__ bool is_first() const { return next_ < gridDim.x; }
-  __device__ static constexpr bool is_last() { return false; }  // unknown before the next scan
-  __device__ __forceinline__ void advance() {
-    next_ += gridDim.x;
-    find();
-  }
-  __device__ __forceinline__ void advance_by(unsigned count) {
-    next_ += count * gridDim.x;
-    find();
+  __device__ bool is_found() const { return tile_.is_found; }
+
+  __device__ __forceinline__ GroupTileRecord record(const OutputPlace& place) const {
+    return {.place = {place.row, place.column, place.batch, place.row_end},
+            .work = {place.column_end, k_blocks(), depth(), is_found() ? 0U : 1U}};
   }
 
   /// The tile's place in out, or in the matrix of its group.
@@ -60,6 +91,7 @@ class PersistentGroupTiles {
     if (!is_of_k()) return params_.k_blocks;
     return max(abi::tiles_along(depth(), abi::tile_k(design)), 1U);
   }
+  /// The coordinate of its first k.
   __device__ int first_k() const {
     constexpr int beyond = 1 << 30;
     if (!is_of_k()) return params_.first_k;
@@ -67,17 +99,6 @@ class PersistentGroupTiles {
   }
 
  private:
-  __device__ __forceinline__ void find() {
-    if constexpr (design.has_group_table) {
-      tile_ = find_in_table(groups_, table_of(params_), next_);
-    } else {
-      const unsigned across = is_of_k() ? rows() * columns() : is_of_n() ? rows() : columns();
-      const GroupScan scan(
-          groups_, static_cast<unsigned>(is_of_n() ? design.tile_n : design.tile_m), across);
-      tile_ = scan.find_from(place_, next_);
-    }
-  }
-
   // Tiles along all of out.
   __device__ unsigned rows() const { return abi::tiles_along(params_.m, design.tile_m); }
   __device__ unsigned columns() const { return abi::tiles_along(params_.n, design.tile_n); }
@@ -89,8 +110,80 @@ class PersistentGroupTiles {
   const abi::Sm90Params& params_;
   const abi::GroupParams& groups_;
   unsigned next_;
-  GroupTile tile_;
+  GroupTile tile_{};
   GroupScanPlace place_{};
+};
+
+/// One lane of the producer tells the consumers of each tile, and at last that there is no more.
+template <abi::Sm90Design design>
+class GroupTileSender {
+ public:
+  __device__ __forceinline__ explicit GroupTileSender(GroupTilesShared<design>& shared)
+      : records_(ptx::cvta_shared(&shared.records)), ring_(ptx::cvta_shared(&shared.barriers)) {}
+
+  __device__ __forceinline__ void send(const GroupTileRecord& record) {
+    ring_.wait_for_release(cursor_);
+    const unsigned address = records_ + cursor_.stage * sizeof record;
+    ptx::st_shared_v4(address, record.place);
+    ptx::st_shared_v4(address + 16, record.work);
+    ring_.publish(cursor_);
+    cursor_.advance();
+  }
+
+ private:
+  unsigned records_;
+  GroupTileRing ring_;
+  GroupTileRing::Cursor cursor_;
+};
+
+/// The tiles that the producer has found, in the consumers. All lanes of a warp use it together.
+template <abi::Sm90Design design>
+class ReceivedGroupTiles {
+ public:
+  __device__ __forceinline__ explicit ReceivedGroupTiles(GroupTilesShared<design>& shared)
+      : records_(ptx::cvta_shared(&shared.records)), ring_(ptx::cvta_shared(&shared.barriers)) {
+    receive();
+  }
+
+  __device__ bool is_done() const { return is_done_ != 0; }
+  __device__ static constexpr bool is_first() { return false; }  // no design takes turns
+  __device__ static constexpr bool is_last() { return false; }
+  __device__ __forceinline__ void advance() { receive(); }
+  __device__ __forceinline__ void advance_by(unsigned count) {
+    for (; count > 0 && !is_done(); --count) receive();
+  }
+
+  /// The tile's place in out, or in the matrix of its group.
+  __device__ const OutputPlace& position() const { return place_; }
+  __device__ unsigned k_blocks() const { return k_blocks_; }
+  /// The elements of k of the tile's group, if groups differ in them, otherwise as many as can be.
+  __device__ unsigned depth() const { return depth_; }
+
+ private:
+  /// Reads a record and releases it, when all lanes have read it.
+  __device__ __forceinline__ void receive() {
+    const auto filled = ring_.wait_for_stage(cursor_);
+    const unsigned address = records_ + cursor_.stage * sizeof(GroupTileRecord);
+    unsigned place[4];
+    unsigned work[4];
+    ptx::ld_shared_v4(place, address);
+    ptx::ld_shared_v4(work, address + 16);
+    __syncwarp();
+    GroupTileRing::release(filled, threadIdx.x % 32);
+    cursor_.advance();
+    place_ = {place[0], place[1], place[2], place[3], work[0]};
+    k_blocks_ = ptx::same_in_warp(work[1]);
+    depth_ = ptx::same_in_warp(work[2]);
+    is_done_ = ptx::same_in_warp(work[3]);
+  }
+
+  unsigned records_;
+  GroupTileRing ring_;
+  GroupTileRing::Cursor cursor_;
+  OutputPlace place_;
+  unsigned k_blocks_;
+  unsigned depth_;
+  unsigned is_done_;
 };
 
 }  // namespace gemmery::device

@@ -18,7 +18,7 @@ struct TilesOf {
 };
 template <abi::Sm90Design design>
 struct TilesOf<design, true> {
-  using Type = PersistentGroupTiles<design>;
+  using Type = ReceivedGroupTiles<design>;
 };
 
 template <abi::Sm90Design design>
@@ -30,10 +30,9 @@ class Sm90Places {
   __device__ Sm90Places(const abi::Sm90Params& params, unsigned rank)
       : params_(params), rank_(rank) {}
 
+  /// Of a kernel without groups.
   __device__ Tiles all_tiles() const {
-    if constexpr (design.has_groups)
-      return {params_, with_groups(params_).groups};
-    else if constexpr (has_parts)
+    if constexpr (has_parts)
       return {params_.order, params_.split, params_.k_blocks, cluster_size};
     else
       return {params_.order, cluster_size};
@@ -65,11 +64,8 @@ class Sm90Places {
   /// The coordinate of its first k.
   __device__ int first_k_of(const Tiles& tiles) const {
     constexpr unsigned tile_k = abi::tile_k(design);
-    if constexpr (design.has_groups)
-      return tiles.first_k();
-    else
-      return params_.first_k + static_cast<int>(split_rank() * params_.k_blocks * tile_k) +
-             static_cast<int>(first_k_block_of(tiles) * tile_k);
+    return params_.first_k + static_cast<int>(split_rank() * params_.k_blocks * tile_k) +
+           static_cast<int>(first_k_block_of(tiles) * tile_k);
   }
 
   /// The rank of this block among those that split k in a cluster.

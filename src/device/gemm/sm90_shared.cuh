@@ -3,6 +3,7 @@
 #pragma once
 
 #include <device/abi/sm90_shared.hpp>
+#include <device/gemm/sm90_group_tiles.cuh>
 #include <device/pipeline/split_sums.cuh>
 #include <device/pipeline/stage_ring.cuh>
 #include <device/pipeline/warpgroup_parts.cuh>
@@ -19,6 +20,7 @@ struct Sm90Shared {
   StageBarriers<design.stages> barriers;
   SplitSumsShared<design> split_sums;
   WarpgroupPartsShared<design> parts;
+  GroupTilesShared<design> group_tiles;
 };
 
 /// The pipeline of its stages.

@@ -61,9 +61,18 @@ class StageRing {
   /// Producer: waits until every consumer has released the stage's previous contents, and arms it
   /// for `bytes`. Returns the barrier for the copies.
   __device__ __forceinline__ unsigned acquire(const Cursor& cursor, unsigned bytes) const {
-    wait_for_phase(empty(cursor.stage), cursor.phase ^ 1U);
+    wait_for_release(cursor);
     ptx::mbarrier_arrive_expect_tx(full(cursor.stage), bytes);
     return full(cursor.stage);
+  }
+
+  /// Producer that fills a stage by stores: waits until every consumer has released the previous
+  /// contents, and hands the new ones on.
+  __device__ __forceinline__ void wait_for_release(const Cursor& cursor) const {
+    wait_for_phase(empty(cursor.stage), cursor.phase ^ 1U);
+  }
+  __device__ __forceinline__ void publish(const Cursor& cursor) const {
+    ptx::mbarrier_arrive(full(cursor.stage));
   }
 
   /// A filled stage, identified by the address of its barrier, so that no index must be kept.
