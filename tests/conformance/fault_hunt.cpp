@@ -56,7 +56,8 @@ constexpr const char* wgmma_group_lines[] = {
     "grouped_gemm 900x72x136 groups=40 ends=i64/align=8 a=bf16 out=f32",
     "grouped_gemm 136x704x136 groups=9 ragged=n counts=i32/align=8 a=bf16 out=f32",
     "grouped_gemm 136x72x600 groups=9 ragged=k ends=i32/align=8 a=bf16 out=f32",
-    "grouped_gemm 1500x72x40 groups=40 ends=i32 a=bf16 out=f32"};
+    "grouped_gemm 1500x72x40 groups=40 ends=i32 a=bf16 out=f32",
+    "grouped_gemm 1536x72x40 groups=5 labels=i64/align=128 a=bf16 out=f32"};
 constexpr const char* mma_table_lines[] = {
     "grouped_gemm 300x64x40 groups=70 ends=i64/host/align=8 a=bf16 out=f32",
     "grouped_gemm 64x304x40 groups=40 ragged=n counts=i32/host/align=8 a=bf16 out=f32",

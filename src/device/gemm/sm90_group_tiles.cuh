@@ -3,6 +3,7 @@
 // and tells the consumers through shared memory:
 //
 //   sizes of groups, or a table --schedule/grouped_tiles--> FoundGroupTiles
+//   labels of rows or columns --schedule/labelled_tiles--> FoundGroupTiles
 //     | GroupTileSender: one lane, when all consumer warps have read what was in the record
 //   records in shared memory, a ring between barriers (pipeline/stage_ring)
 //     | ReceivedGroupTiles: every lane of the consumers
@@ -18,6 +19,7 @@
 #include <device/ptx/shared_memory.cuh>
 #include <device/ptx/warp.cuh>
 #include <device/schedule/grouped_tiles.cuh>
+#include <device/schedule/labelled_tiles.cuh>
 
 namespace gemmery::device {
 
@@ -50,13 +52,17 @@ class FoundGroupTiles {
   __device__ __forceinline__ void find_next() {
     if constexpr (design.has_group_table) {
       tile_ = find_in_table(groups_, table_of(params_), next_);
+      next_ += gridDim.x;
+    } else if (groups_.form == abi::GroupForm::labels) {
+      do {
+        tile_ =
+            find_labelled_tile(groups_, ptx::opaque(tile_extent()), tiles_across(), next_);
+        next_ += gridDim.x;
+      } while (tile_.is_found && size() == 0);  // padding alone
     } else {
-      const unsigned across = is_of_k() ? rows() * columns() : is_of_n() ? rows() : columns();
-      const GroupScan scan(
-          groups_, static_cast<unsigned>(is_of_n() ? design.tile_n : design.tile_m), across);
-      tile_ = scan.find_from(place_, next_);
+      tile_ = GroupScan(groups_, tile_extent(), tiles_across()).find_from(place_, next_);
+      next_ += gridDim.x;
     }
-    next_ += gridDim.x;
   }
 
   __device__ bool is_found() const { return tile_.is_found; }
@@ -99,6 +105,13 @@ class FoundGroupTiles {
   }
 
  private:
+  // Of a tile along the extent that differs; and tiles along the other one.
+  __device__ unsigned tile_extent() const {
+    return static_cast<unsigned>(is_of_n() ? design.tile_n : design.tile_m);
+  }
+  __device__ unsigned tiles_across() const {
+    return is_of_k() ? rows() * columns() : is_of_n() ? rows() : columns();
+  }
   // Tiles along all of out.
   __device__ unsigned rows() const { return abi::tiles_along(params_.m, design.tile_m); }
   __device__ unsigned columns() const { return abi::tiles_along(params_.n, design.tile_n); }

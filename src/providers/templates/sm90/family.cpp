@@ -120,7 +120,7 @@ Sm90Family::Sm90Family()
     : TemplateFamily({.name = "sm90", .version = sm90_version, .targets = sm90_targets}) {}
 
 bool Sm90Family::takes_groups(const Groups& groups) const noexcept {
-  return finds_groups(groups) || has_table_of(groups);
+  return finds_groups(groups) || finds_labels(groups) || has_table_of(groups);
 }
 
 // --- discovery ----------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ void Sm90Family::explain(const Query& query, std::vector<Reason>& reasons) const
   if (reason.failed.empty()) match(query, kernels);
   reason.fitting = static_cast<int>(kernels.size());
   if (reason.failed.empty() && kernels.empty() && has_groups)
-    reason.failed = too_many("tiles of groups", query.problem);
+    reason.failed = find_sm90_group_misfit(query.problem);
   if (reason.failed.empty() && kernels.empty()) reason.failed = find_program_failure(query.problem);
   if (reason.failed.empty() && kernels.empty()) reason.failed = find_room_failure(query.problem);
   reasons.push_back(std::move(reason));

@@ -2,6 +2,7 @@
 #include "providers/templates/sm90/groups.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <utility>
@@ -68,8 +69,9 @@ int tile_k_of(const OperandRules& rules) {
   return abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.a.dtype));
 }
 
-// The time of a grouped kernel beside that of its products.
-double group_us(const GemmProblem& average, const GroupTileExtents& tile,
+// The time of a grouped kernel beside that of its products. Labels are read where they are, as the
+// sizes of few groups.
+double group_us(const GemmProblem& average, const GroupTileExtents& tile, bool has_labels,
                 const DeviceInfo& device) {
   const auto along = [](std::int64_t extent, int size) {
     return std::ceil(static_cast<double>(extent) / size);
@@ -77,7 +79,7 @@ double group_us(const GemmProblem& average, const GroupTileExtents& tile,
   const double tiles =
       along(average.m, tile.m) * along(average.n, tile.n) * static_cast<double>(average.l);
   const double of_block = std::ceil(tiles / std::max(device.multiprocessors, 1));
-  return finding_us(average.l, of_block, true, device);
+  return finding_us(has_labels ? 1 : average.l, of_block, true, device);
 }
 
 }  // namespace
@@ -103,6 +105,20 @@ std::string find_sm90_group_failure(const Query& query) {
   return failure;
 }
 
+std::string find_sm90_group_misfit(const GemmProblem& problem) {
+  for (const OperandRules& rules : FittingLayouts(seen_by(problem))) {
+    if (has_copies(rules)) continue;
+    std::vector<GroupTileExtents> tiles;
+    for (const Sm90Candidate& candidate : sm90_group_candidates(rules))
+      tiles.push_back(extents_in_out(candidate.tile, is_turned(rules)));
+    if (!tiles.empty()) {
+      std::string failure = find_label_failure(tiles, problem);
+      if (!failure.empty()) return failure;
+    }
+  }
+  return too_many("tiles of groups", problem);
+}
+
 void match_sm90_groups(const Family& family, const Query& query,
                        std::vector<RankedKernel>& kernels) {
   if (!find_sm90_group_failure(query).empty()) return;
@@ -117,7 +133,7 @@ void match_sm90_groups(const Family& family, const Query& query,
     const bool has_program = problem.epilogue != default_epilogue;
     for (const Sm90Candidate& candidate : sm90_group_candidates(rules)) {
       const GroupTileExtents extents = extents_in_out(candidate.tile, is_turned(rules));
-      if (!fits_grouped_grid(extents, problem)) continue;
+      if (!fits_grouped_grid(extents, problem) || !fits_labels(extents, problem)) continue;
       if (has_program && !candidate.has_room_for_programs) continue;
       const int stages = has_program ? fit.stages(candidate) : candidate.tile.stages;
       if (stages == 0) continue;
@@ -128,7 +144,7 @@ void match_sm90_groups(const Family& family, const Query& query,
           groups.load(extents, tile_k_of(rules), std::max(query.device.multiprocessors, 1));
       const double time = (load ? prediction.microseconds(candidate, stages, *load)
                                 : prediction.microseconds(candidate, stages)) +
-                          group_us(average, extents, query.device);
+                          group_us(average, extents, finds_labels(*problem.groups), query.device);
       kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), problem.epilogue),
                            time * padding_factor(average, extents));
     }
@@ -150,6 +166,8 @@ Status check_sm90_groups(const Sm90Tile& tile, const OperandRules& rules,
   if (misfit.empty()) misfit = find_program_misfit(rules, problem);
   if (misfit.empty() && !fits_grouped_grid(extents_in_out(tile, is_turned(rules)), problem))
     misfit = too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), problem);
+  if (misfit.empty())
+    misfit = find_label_failure(std::array{extents_in_out(tile, is_turned(rules))}, problem);
   return misfit.empty() ? Status::success() : Status::fail(std::move(misfit));
 }
 

@@ -15,6 +15,9 @@ namespace gemmery::templates {
 // The first constraint that a grouped query fails, in words; empty if some kernel may support it.
 std::string find_sm90_group_failure(const Query& query);
 
+// Why no tile fits a grouped problem that some kernel may support, in words.
+std::string find_sm90_group_misfit(const GemmProblem& problem);
+
 // Adds the kernels of a grouped query, with their predicted times.
 void match_sm90_groups(const Family& family, const Query& query,
                        std::vector<RankedKernel>& kernels);
