@@ -311,6 +311,15 @@ constexpr bool fits_swizzle(const StagedOperand& operand) {
   return (swizzle.row_mask << swizzle.chunk_shift) < operand.chunks();
 }
 
+/// True if 8 to 32 bytes of a block that takes several tiles of groups spilled on sm_90 (ptxas
+/// 13.0): float32 that becomes 16 bits, beside 128 accumulators, copied by less than 16 bytes.
+GEMMERY_HOST_DEVICE
+constexpr bool exceeds_registers_of_persistent_block(const Sm80Design& design) {
+  return design.groups == GroupSchedule::persistent && splits_to_16_bits(design.math) &&
+         accumulators_per_thread(design) >= 128 &&
+         (design.a_vector_bytes < 16 || design.b_vector_bytes < 16);
+}
+
 }  // namespace detail
 
 /// The first field that makes a design illegal, or none. `shared_limit`: dynamic shared memory of a
@@ -352,7 +361,8 @@ constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 
   if (words > 128) return Sm80Fault::accumulators;
   if (shared_bytes(design) > shared_limit) return Sm80Fault::shared_bytes;
   const bool shares_k = design.split != SplitMode::none;
-  return design.groups != GroupSchedule::none && shares_k ? Sm80Fault::groups : Sm80Fault::none;
+  if (design.groups != GroupSchedule::none && shares_k) return Sm80Fault::groups;
+  return exceeds_registers_of_persistent_block(design) ? Sm80Fault::groups : Sm80Fault::none;
 }
 
 GEMMERY_HOST_DEVICE

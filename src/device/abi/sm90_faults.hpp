@@ -157,7 +157,14 @@ constexpr int most_registers_beside_parts(const Sm90Design& design) {
 }
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_stores(const Sm90Design& design) {
-  if (consumers_per_tile(design) == 3) return design.has_c && design.split_k > 1 ? 72 : 96;
+  const bool is_wide_c = design.has_c && bytes_of(design.c) == 4;
+  const bool narrows_c = is_wide_c && bytes_of(design.out) == 2;
+  if (consumers_per_tile(design) == 3) {
+    // 1 register spills beside 96 accumulators if both operands are transposed as well.
+    if (narrows_c && design.a_by_registers && transposes_b(design) && !is_promoted(design))
+      return 88;
+    return design.has_c && design.split_k > 1 ? 72 : 96;
+  }
   const bool takes_turns = abi::takes_turns(design);
   if (splits_operands(design.math)) return design.has_c ? 160 : takes_turns ? 176 : 192;
   const bool has_half_sums = design.accumulator == DType::float16;
@@ -167,9 +174,7 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
   const bool narrows_bytes = bytes_of(design.a) == 1 && bytes_of(design.out) == 1;
   if (!design.has_c) return narrows_bytes ? 160 : takes_turns && has_half_sums ? 192 : 208;
   if (bytes_of(design.a) == 1) return 160;
-  const bool is_wide_c = bytes_of(design.c) == 4;
-  const bool narrows_wide =
-      is_wide_c && bytes_of(design.out) == 2 && columns_per_consumer(design) == 192;
+  const bool narrows_wide = narrows_c && columns_per_consumer(design) == 192;
   if (!takes_turns) {
     if (design.cluster_n == 2) return 184;
     if (!is_wide_c || design.cluster_m == 2) return 208;

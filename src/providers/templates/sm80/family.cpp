@@ -184,13 +184,22 @@ Status check_schedule(const Sm80Tile& tile, const GemmProblem& problem) {
 
 // --- walking the space --------------------------------------------------------------------------
 
+// Calls add(tile) with a schedule for groups, if the design has registers for it.
+template <class Add>
+void walk_schedule(const Sm80Tile& tile, const OperandRules& rules, abi::GroupSchedule schedule,
+                   Add&& add) {
+  const Sm80Tile scheduled = with_groups(tile, schedule);
+  if (abi::is_legal(sm80_design(rules, scheduled))) add(scheduled);
+}
+
 // Calls add(tile) for the schedules of a tile that support the sizes.
 template <class Add>
-void walk_schedules(const Sm80Tile& tile, const Groups& groups, Add&& add) {
-  if (groups.are_on_host) return add(with_groups(tile, abi::GroupSchedule::host));
-  add(with_groups(tile, abi::GroupSchedule::device));
+void walk_schedules(const Sm80Tile& tile, const OperandRules& rules, const Groups& groups,
+                    Add&& add) {
+  if (groups.are_on_host) return walk_schedule(tile, rules, abi::GroupSchedule::host, add);
+  walk_schedule(tile, rules, abi::GroupSchedule::device, add);
   if (finds_labels(groups)) return;  // their tiles are found without a scan
-  add(with_groups(tile, abi::GroupSchedule::persistent));
+  walk_schedule(tile, rules, abi::GroupSchedule::persistent, add);
 }
 
 // Calls add(tile) for a tile and for those of its splits that may be faster: if its tiles do not
@@ -286,7 +295,7 @@ void Sm80Family::match(const Query& query, std::vector<RankedKernel>& kernels) c
     };
     for (const Sm80Tile& tile : sm80_tiles(rules)) {
       if (problem.groups)
-        walk_schedules(tile, *problem.groups, add);
+        walk_schedules(tile, rules, *problem.groups, add);
       else
         walk_splits(tile, rules, query, add);
     }
@@ -327,7 +336,9 @@ void Sm80Family::enumerate(const std::function<void(const Kernel&)>& visit) cons
         continue;
       }
       for (const abi::GroupSchedule schedule : group_schedules)
-        visit(Kernel(*this, rules, DesignBytes::of(with_groups(tile, schedule))));
+        walk_schedule(tile, rules, schedule, [&](const Sm80Tile& scheduled) {
+          visit(Kernel(*this, rules, DesignBytes::of(scheduled)));
+        });
     }
   };
   for (const bool has_groups : {false, true})
