@@ -17,6 +17,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <thread>
 
 #include <fmt/format.h>
@@ -217,8 +218,22 @@ class GpuMutation : public testing::Test {
     return list;
   }
 
+  // Memory that a hunt among elements far from each other takes; other hunts take megabytes.
+  static constexpr std::int64_t bytes_of_far_hunt = 20'000'000'000;
+  static constexpr int most_workers = 16;
+  using FarHunts = std::counting_semaphore<most_workers>;
+
+  // Waits until the GPU has the memory.
+  Finding hunt(const Row& row, const Hunter& hunter) {
+    if (row.fault->kernel != SoundKernel::far || hunter.is_emulator) return run_hunt(row, hunter);
+    far_hunts_->acquire();
+    Finding finding = run_hunt(row, hunter);
+    far_hunts_->release();
+    return finding;
+  }
+
   // No GPU call happens in this process once hunts are under way.
-  Finding hunt(const Row& row, const Hunter& hunter) const {
+  Finding run_hunt(const Row& row, const Hunter& hunter) const {
     std::vector<std::string> argv;
     if (!hunter.tool.empty()) {
       argv = {*sanitizer_, fmt::format("--tool={}", hunter.tool), "--print-limit=3",
@@ -249,13 +264,13 @@ class GpuMutation : public testing::Test {
               << std::flush;
   }
 
-  void hunt_all(std::vector<Row>& rows) const {
+  void hunt_all(std::vector<Row>& rows) {
     const std::vector<const Hunter*> list = asked();
     std::vector<Finding> findings(rows.size() * list.size());
     std::atomic<std::size_t> next = 0;
     {
       std::vector<std::jthread> workers;
-      for (int worker = 0; worker < std::min(platform::thread_count(), 16); ++worker) {
+      for (int worker = 0; worker < std::min(platform::thread_count(), most_workers); ++worker) {
         workers.emplace_back([&] {
           for (std::size_t at = next++; at < findings.size(); at = next++) {
             findings[at] = hunt(rows[at / list.size()], *list[at % list.size()]);
@@ -270,6 +285,7 @@ class GpuMutation : public testing::Test {
 
  private:
   std::optional<std::string> sanitizer_;
+  std::optional<FarHunts> far_hunts_;
   std::uint64_t seed_ = 0;
 };
 
