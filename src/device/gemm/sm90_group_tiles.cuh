@@ -55,8 +55,7 @@ class FoundGroupTiles {
       next_ += gridDim.x;
     } else if (groups_.form == abi::GroupForm::labels) {
       do {
-        tile_ =
-            find_labelled_tile(groups_, ptx::opaque(tile_extent()), tiles_across(), next_);
+        tile_ = find_labelled_tile(groups_, ptx::opaque(tile_extent()), tiles_across(), next_);
         next_ += gridDim.x;
       } while (tile_.is_found && size() == 0);  // padding alone
     } else {
