@@ -869,7 +869,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 35> names{"simt",
+  constexpr std::array<std::string_view, 36> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "sm90 coop",
@@ -880,6 +880,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 coop, repacked",
                                                    "sm90 coop, pointers",
                                                    "sm90 coop, groups",
+                                                   "sm90 coop, zeros outside of groups",
                                                    "sm90 coop, far elements",
                                                    "sm90 coop, transposed",
                                                    "sm90 coop, by registers",

@@ -110,14 +110,12 @@ abi::SplitMode split_of(SoundKernel kernel) {
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
   constexpr SoundKernel with_two_consumers[] = {
-      SoundKernel::cooperative,      SoundKernel::chained,
-      SoundKernel::reduction,        SoundKernel::parallel,
-      SoundKernel::serial,           SoundKernel::transposed,
-      SoundKernel::promoted,         SoundKernel::promoted_parts,
-      SoundKernel::transposed_parts, SoundKernel::part_reduction,
-      SoundKernel::registers,        SoundKernel::pointers,
-      SoundKernel::wgmma_groups,     SoundKernel::far,
-      SoundKernel::bf16_parts,       SoundKernel::tf32_parts};
+      SoundKernel::cooperative,    SoundKernel::chained,        SoundKernel::reduction,
+      SoundKernel::parallel,       SoundKernel::serial,         SoundKernel::transposed,
+      SoundKernel::promoted,       SoundKernel::promoted_parts, SoundKernel::transposed_parts,
+      SoundKernel::part_reduction, SoundKernel::registers,      SoundKernel::pointers,
+      SoundKernel::wgmma_groups,   SoundKernel::wgmma_outside,  SoundKernel::far,
+      SoundKernel::bf16_parts,     SoundKernel::tf32_parts};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -135,6 +133,8 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   tile.slices = !has_slices ? 1 : kernel == SoundKernel::promoted_parts ? 2 : 3;
   if (kernel == SoundKernel::pointers) tile.batches = templates::Sm90Batches::pointers;
   if (kernel == SoundKernel::wgmma_groups) tile.batches = templates::Sm90Batches::groups;
+  if (kernel == SoundKernel::wgmma_outside)
+    tile.batches = templates::Sm90Batches::groups_with_zeros;
   return tile;
 }
 

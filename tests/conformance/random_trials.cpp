@@ -303,6 +303,10 @@ bool takes(const Kernel& kernel, const Groups& groups) {
     return false;
   const bool has_table = metadata.design_value("groups") == "in a table of the host";
   if (has_table != groups.are_on_host) return false;
+  // simt sees at run time what is to become of elements outside.
+  const bool has_zeros = groups.outside == OutsideGroups::zero && groups.ragged != Ragged::k;
+  if (family.name() != "simt" && has_zeros != (metadata.design_value("outside") == "zero"))
+    return false;
   const std::string_view indexed = !groups.have_indices()       ? ""
                                    : groups.ragged == Ragged::n ? "columns"
                                                                 : "rows";

@@ -6,6 +6,7 @@ namespace gemmery::conformance {
 namespace {
 
 constexpr auto groups = SoundKernel::wgmma_groups;
+constexpr auto outside = SoundKernel::wgmma_outside;
 
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = groups},
@@ -121,6 +122,26 @@ constexpr DeviceFault fault_table[] = {
     {.name = "all groups store to one matrix",
      .kernel = groups,
      .edits = {{{"filled_.batch * with_groups(params_).out_batch_step", "filled_.batch * 0"}}}},
+    {.name = "nothing", .kernel = outside},
+    {.name = "what is outside of groups is left",
+     .kernel = outside,
+     .edits = {{{"if constexpr (design.clears_outside) clear_outside_of_tiles<design>(params);",
+                 ""}}}},
+    {.name = "what is in groups is cleared, too",
+     .kernel = outside,
+     .edits = {{{"within & ~find_group_members(params, group, strip * 32)",
+                 "within | find_group_members(params, group, strip * 32)"}}}},
+    {.name = "threads clear as if all did",
+     .kernel = outside,
+     .edits = {{{".count = abi::warpgroup_threads - first_thread",
+                 ".count = abi::thread_count(design)"}}}},
+    {.name = "the first threads that clear are left out",
+     .kernel = outside,
+     .edits = {{{".own = threadIdx.x - first_thread", ".own = threadIdx.x"}}}},
+    {.name = "the other extent ends where groups do",
+     .kernel = outside,
+     .edits = {{{"groups.ragged == abi::RaggedExtent::n ? params.m : params.n",
+                 "groups.ragged == abi::RaggedExtent::n ? params.n : params.m"}}}},
 };
 
 }  // namespace

@@ -300,7 +300,8 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
   if (!has_staging_tiles(design)) return Sm90Fault::tile_n;
   if (!is_raster(design.raster)) return Sm90Fault::raster;
   if (held_registers(design) > most_accumulator_registers(design)) return Sm90Fault::accumulators;
-  if (design.has_groups && !can_find_groups(design)) return Sm90Fault::groups;
+  if (design.has_groups ? !can_find_groups(design) : design.clears_outside)
+    return Sm90Fault::groups;
   if (design.stages < 2 || design.stages > 8) return Sm90Fault::stages;
   return shared_bytes(design) > sm90_shared_limit ? Sm90Fault::shared_bytes : Sm90Fault::none;
 }

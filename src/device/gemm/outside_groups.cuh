@@ -22,11 +22,18 @@ struct DividedMatrix {
   unsigned end_across;
 };
 
-/// Sets elements to zero from `first` along on, where bits are set. All threads of a block call it.
+/// The threads of a block that clear, in whole warps: which of them this is, and how many there
+/// are.
+struct ClearingThreads {
+  unsigned own;
+  unsigned count;
+};
+
+/// Sets elements to zero from `first` along on, where bits are set. All of `threads` call it.
 /// Adjacent threads take elements that are adjacent in memory.
 template <int bytes>
 __device__ inline void clear_elements(const DividedMatrix& matrix, unsigned first, unsigned bits,
-                                      unsigned threads) {
+                                      const ClearingThreads& threads) {
   const bool is_packed_along = matrix.stride_along == bytes;
   const auto clear = [&](unsigned along, unsigned across) {
     ptx::st_global<bytes>(matrix.data + along * matrix.stride_along + across * matrix.stride_across,
@@ -34,16 +41,16 @@ __device__ inline void clear_elements(const DividedMatrix& matrix, unsigned firs
   };
   if (is_packed_along) {
     if ((bits >> ptx::lane_id() & 1) == 0) return;
-    for (unsigned across = matrix.first_across + threadIdx.x / 32; across < matrix.end_across;
-         across += threads / 32)
+    for (unsigned across = matrix.first_across + threads.own / 32; across < matrix.end_across;
+         across += threads.count / 32)
       clear(first + ptx::lane_id(), across);
     return;
   }
 #pragma unroll 1
   for (; bits != 0; bits &= bits - 1) {
     const unsigned along = first + ptx::lowest_lane(bits);
-    for (unsigned across = matrix.first_across + threadIdx.x; across < matrix.end_across;
-         across += threads)
+    for (unsigned across = matrix.first_across + threads.own; across < matrix.end_across;
+         across += threads.count)
       clear(along, across);
   }
 }
@@ -54,24 +61,23 @@ template <class Params>
 __device__ __forceinline__ unsigned find_group_members(const Params& params, unsigned group,
                                                        unsigned first) {
   const abi::GroupParams& groups = params.groups;
-  if (groups.form == abi::GroupForm::labels) return find_labelled_members(groups, first);
-  const GroupScan scan(groups, 1, 1);
-  if (groups.form == abi::GroupForm::masked) return scan.find_members_of(group, first);
-  return scan.find_members(first);
-}
-__device__ __forceinline__ unsigned find_group_members(const abi::SimtGroupTableParams& params,
-                                                       unsigned group, unsigned first) {
-  const abi::GroupParams& groups = params.groups;
-  if (groups.form == abi::GroupForm::masked)
-    return elements_between(0, params.table.rows[group].end, first);
-  return find_members_in_table(groups, params.table, first);
+  const bool is_masked = groups.form == abi::GroupForm::masked;
+  if constexpr (requires { params.table; }) {
+    if (is_masked) return elements_between(0, params.table.rows[group].end, first);
+    return find_members_in_table(groups, params.table, first);
+  } else {
+    if (groups.form == abi::GroupForm::labels) return find_labelled_members(groups, first);
+    const GroupScan scan(groups, 1, 1);
+    return is_masked ? scan.find_members_of(group, first) : scan.find_members(first);
+  }
 }
 
-/// Sets to zero what of `out` belongs to no group. All threads of all blocks call it; blocks stride
+/// Sets to zero what of `out` belongs to no group. `threads` of all blocks call it; blocks stride
 /// over pieces of 32 elements along by `piece` across. `extent_across`: of out.
 template <int bytes, class Params>
 __device__ inline void clear_outside_groups(const Params& params, const abi::SimtMatrix& out,
-                                            unsigned extent_across, unsigned threads) {
+                                            unsigned extent_across,
+                                            const ClearingThreads& threads) {
   constexpr unsigned piece = 128;
   const abi::GroupParams& groups = params.groups;
   const bool is_of_n = groups.ragged == abi::RaggedExtent::n;
@@ -95,6 +101,14 @@ __device__ inline void clear_outside_groups(const Params& params, const abi::Sim
         .end_across = min(across + piece, extent_across)};
     clear_elements<bytes>(matrix, strip * 32, outside, threads);
   }
+}
+
+/// The same by all threads of a block.
+template <int bytes, class Params>
+__device__ inline void clear_outside_groups(const Params& params, const abi::SimtMatrix& out,
+                                            unsigned extent_across, unsigned threads) {
+  clear_outside_groups<bytes>(params, out, extent_across,
+                              ClearingThreads{.own = threadIdx.x, .count = threads});
 }
 
 }  // namespace gemmery::device

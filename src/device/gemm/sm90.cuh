@@ -35,6 +35,7 @@
 #include <device/gemm/sm90_finish.cuh>
 #include <device/gemm/sm90_load.cuh>
 #include <device/gemm/sm90_mainloop.cuh>
+#include <device/gemm/sm90_outside.cuh>
 #include <device/gemm/sm90_places.cuh>
 #include <device/gemm/sm90_shared.cuh>
 #include <device/pipeline/split_sums.cuh>
@@ -327,6 +328,7 @@ __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
   if (warpgroup == 0) {
     if constexpr (registers.producer > 0) ptx::setmaxnreg_dec<registers.producer>();
     gemm.produce();
+    if constexpr (design.clears_outside) clear_outside_of_tiles<design>(params);
     if (ptx::same_in_warp(threadIdx.x / 32) == 1) open_results(threadIdx.x % 32);
   } else {
     if constexpr (registers.consumer > 0) ptx::setmaxnreg_inc<registers.consumer>();

@@ -120,7 +120,9 @@ Sm90Family::Sm90Family()
     : TemplateFamily({.name = "sm90", .version = sm90_version, .targets = sm90_targets}) {}
 
 bool Sm90Family::takes_groups(const Groups& groups) const noexcept {
-  return finds_groups(groups) || finds_labels(groups) || has_table_of(groups);
+  Groups divided = groups;
+  divided.outside = OutsideGroups::untouched;  // its kernels clear what is outside, too
+  return finds_groups(divided) || finds_labels(divided) || has_table_of(divided);
 }
 
 // --- discovery ----------------------------------------------------------------------------------
@@ -175,8 +177,14 @@ void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) cons
   const auto add_layouts = [&](const Sm90Products& products, DType out, std::optional<DType> c) {
     for (const OperandRules& rules : sm90_layouts(products, out, c)) {
       for (const auto tiles : {sm90_tiles(rules), sm90_split_tiles(rules), sm90_part_tiles(rules),
-                               sm90_register_tiles(rules), sm90_group_tiles(rules)}) {
+                               sm90_register_tiles(rules)}) {
         for (const Sm90Tile& tile : tiles) visit(Kernel(*this, rules, DesignBytes::of(tile)));
+      }
+      for (Sm90Tile tile : sm90_group_tiles(rules)) {
+        for (const Sm90Batches batches : sm90_group_batches) {
+          tile.batches = batches;
+          visit(Kernel(*this, rules, DesignBytes::of(tile)));
+        }
       }
     }
   };
@@ -219,6 +227,7 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
   if (tile.has_groups())
     fields.push_back(
         {"groups", tile.has_group_table() ? "in a table of the host" : "found on the device"});
+  if (tile.clears_outside()) fields.push_back({"outside", "zero"});
   return fields;
 }
 

@@ -26,6 +26,13 @@ GemmProblem seen_by(const GemmProblem& problem) {
   return as_seen_by_groups(problem, GroupStores::clipped);
 }
 
+Sm90Batches batches_of(const Groups& groups) {
+  if (clears_outside(groups))
+    return groups.are_on_host ? Sm90Batches::group_table_with_zeros
+                              : Sm90Batches::groups_with_zeros;
+  return groups.are_on_host ? Sm90Batches::group_table : Sm90Batches::groups;
+}
+
 bool has_copies(const OperandRules& rules) { return is_repacked(rules.a) || is_repacked(rules.b); }
 
 // Whether groups end among the columns of out as the kernel sees it.
@@ -91,6 +98,7 @@ std::string find_sm90_group_failure(const Query& query) {
   if (failure.empty() && kernel::has_pointers(problem))
     failure = "groups: expected matrices at strides, got addresses of matrices";
   if (failure.empty()) failure = find_table_misfit(problem);
+  if (failure.empty()) failure = find_outside_failure(problem);
   if (!failure.empty()) return failure;
   const FittingLayouts layouts(seen_by(problem));
   const bool has_layout =
@@ -139,7 +147,7 @@ void match_sm90_groups(const Family& family, const Query& query,
       if (stages == 0) continue;
       Sm90Tile tile = candidate.tile;
       tile.stages = static_cast<std::uint8_t>(stages);
-      if (problem.groups->are_on_host) tile.batches = Sm90Batches::group_table;
+      tile.batches = batches_of(*problem.groups);
       const auto load =
           groups.load(extents, tile_k_of(rules), std::max(query.device.multiprocessors, 1));
       const double time = (load ? prediction.microseconds(candidate, stages, *load)
@@ -162,7 +170,13 @@ Status check_sm90_groups(const Sm90Tile& tile, const OperandRules& rules,
     return Status::fail(fmt::format("groups: expected sizes in {} memory, got them in {} memory",
                                     are_on_host ? "device" : "host",
                                     are_on_host ? "host" : "device"));
+  const bool has_zeros = clears_outside(*problem.groups);
+  if (tile.clears_outside() != has_zeros)
+    return Status::fail(fmt::format("groups: expected outside={}, got outside={}",
+                                    has_zeros ? "untouched" : "zero",
+                                    has_zeros ? "zero" : "untouched"));
   std::string misfit = find_table_misfit(problem);
+  if (misfit.empty()) misfit = find_outside_failure(problem);
   if (misfit.empty()) misfit = find_program_misfit(rules, problem);
   if (misfit.empty() && !fits_grouped_grid(extents_in_out(tile, is_turned(rules)), problem))
     misfit = too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), problem);

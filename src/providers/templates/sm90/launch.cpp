@@ -298,7 +298,8 @@ void pack_groups(const runtime::PackRequest& request, const abi::Sm90Design& des
                             static_cast<unsigned>(is_of_n ? design.tile_n : design.tile_m), across);
     tiles = all.table.rows[groups.count].first_tile;
   }
-  const unsigned blocks = std::clamp(tiles, 1U, resident);  // of empty groups, too
+  // Of empty groups, too; and for what is outside of groups as many as if they filled out.
+  const unsigned blocks = design.clears_outside ? resident : std::clamp(tiles, 1U, resident);
   all.grouped.gemm.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
   if (design.has_group_table)
     plan.set_parameters(all);

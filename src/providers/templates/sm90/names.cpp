@@ -109,21 +109,27 @@ std::optional<Sm90Tile> read_split_word(std::string_view text) {
 
 // "128x256x64", "1x1", "k4" where k is split, "coop", "m8", "s4", "packa" where A is repacked,
 // "regb" where B goes through registers, "pointers" where batches may be by pointers,
-// "groups-persistent" or "groups-host" where they are groups
+// "groups-persistent" or "groups-host" where they are groups, with "-zero" behind it where what is
+// outside of them becomes zero
 constexpr std::size_t fewest_design_words = 5;
 constexpr std::size_t most_design_words = 9;
 
 // Behind the other words, by Sm90Batches.
-constexpr std::string_view batches_words[] = {"", "pointers", "groups-persistent", "groups-host"};
+constexpr std::string_view batches_words[] = {"",
+                                              "pointers",
+                                              "groups-persistent",
+                                              "groups-host",
+                                              "groups-persistent-zero",
+                                              "groups-host-zero"};
 
 std::string_view batches_word(Sm90Batches batches) {
   return batches_words[static_cast<std::size_t>(batches)];
 }
 Sm90Batches read_batches(std::string_view word) {
-  for (const Sm90Batches batches :
-       {Sm90Batches::pointers, Sm90Batches::groups, Sm90Batches::group_table})
-    if (word == batches_word(batches)) return batches;
-  return Sm90Batches::strided;
+  const auto* const found = std::ranges::find(batches_words, word);
+  return found == std::end(batches_words)
+             ? Sm90Batches::strided
+             : static_cast<Sm90Batches>(found - std::begin(batches_words));
 }
 
 bool is_repacking_word(std::string_view word) { return word.starts_with("pack"); }

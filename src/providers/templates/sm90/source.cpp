@@ -35,9 +35,11 @@ std::string_view text_of(abi::MmaMath math) {
   return texts[static_cast<std::size_t>(math)];
 }
 
-std::string_view groups_text(const abi::Sm90Design& d) {
-  if (d.has_group_table) return ", .has_groups = true, .has_group_table = true";
-  return d.has_groups ? ", .has_groups = true" : "";
+std::string groups_text(const abi::Sm90Design& d) {
+  std::string text = d.has_groups ? ", .has_groups = true" : "";
+  if (d.has_group_table) text += ", .has_group_table = true";
+  if (d.clears_outside) text += ", .clears_outside = true";
+  return text;
 }
 
 std::string_view parameters_of(const abi::Sm90Design& d) {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Zeros outside of groups in an sm90 kernel: three warps of the producer's warpgroup, which have
+// nothing else to do, store them while the others multiply.
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+#include <device/abi/sm90_params.hpp>
+#include <device/epilogue/output_place.cuh>
+#include <device/gemm/outside_groups.cuh>
+
+namespace gemmery::device {
+
+/// Groups as outside_groups.cuh takes them.
+struct GroupsInMemory {
+  const abi::GroupParams& groups;
+};
+struct GroupsInTable {
+  const abi::GroupParams& groups;
+  const abi::GroupTable& table;
+};
+
+/// All threads of the producer's warpgroup call it. No tile stores where it does.
+template <abi::Sm90Design design>
+__device__ __forceinline__ void clear_outside_of_tiles(const abi::Sm90Params& params) {
+  constexpr unsigned first_thread = 32;  // the producer's warp goes before
+  if (threadIdx.x < first_thread) return;
+  const abi::GroupParams& groups = with_groups(params).groups;
+  const abi::RowMajorMatrix& rows = params.out_rows;
+  const abi::SimtMatrix out{rows.data, rows.batch_stride, rows.row_stride, rows.column_stride};
+  const unsigned across = groups.ragged == abi::RaggedExtent::n ? params.m : params.n;
+  const ClearingThreads threads{.own = threadIdx.x - first_thread,
+                                .count = abi::warpgroup_threads - first_thread};
+  constexpr int bytes = abi::bytes_of(design.out);
+  if constexpr (design.has_group_table)
+    clear_outside_groups<bytes>(GroupsInTable{groups, table_of(params)}, out, across, threads);
+  else
+    clear_outside_groups<bytes>(GroupsInMemory{groups}, out, across, threads);
+}
+
+}  // namespace gemmery::device
