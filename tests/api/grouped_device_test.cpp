@@ -174,20 +174,22 @@ TEST_P(GroupedEmulated, row_30_sizes_change_between_launches_of_one_graph) {
 
 TEST_P(GroupedEmulated, rows_outside_of_groups_become_zero_in_one_graph) {
   const Rows rows(device_);
-  const GemmArguments arguments = rows.arguments(Math::native, {.outside = OutsideGroups::zero});
-  const std::vector<Kernel> kernels = two_of_each(arguments);
-  ASSERT_FALSE(kernels.empty());
-  for (const Kernel& kernel : kernels) {
-    SCOPED_TRACE(kernel.name());
-    PreparedLaunch launch = kernel.compile(arguments).bind(arguments);
-    driver::GraphCapture capture(rows.stream);
-    launch.launch(rows.stream);
-    const driver::Graph graph = capture.end();
-    for (const auto& sizes : cases) {
-      rows.poison();
-      rows.put(sizes);
-      graph.launch(rows.stream);
-      rows.expect(sizes, true);
+  for (const Math math : maths) {
+    const GemmArguments arguments = rows.arguments(math, {.outside = OutsideGroups::zero});
+    const std::vector<Kernel> kernels = two_of_each(arguments);
+    ASSERT_FALSE(kernels.empty());
+    for (const Kernel& kernel : kernels) {
+      SCOPED_TRACE(kernel.name());
+      PreparedLaunch launch = kernel.compile(arguments).bind(arguments);
+      driver::GraphCapture capture(rows.stream);
+      launch.launch(rows.stream);
+      const driver::Graph graph = capture.end();
+      for (const auto& sizes : cases) {
+        rows.poison();
+        rows.put(sizes);
+        graph.launch(rows.stream);
+        rows.expect(sizes, true);
+      }
     }
   }
 }
@@ -561,7 +563,8 @@ TEST(GroupedKernels, are_of_grouped_problems_only_and_have_names_that_read_back)
             "groups: expected a grouped problem, got one GEMM");
   const GemmProblem gathered =
       parse_problem("grouped_gemm 96x64x64 groups=4 gather=i32/of=50 a=bf16").problem;
-  const Kernel of_rows = get_kernels(gathered, h200).front();
+  const auto of_gathered = get_kernels(gathered, h200);
+  const Kernel of_rows = *std::ranges::find_if(of_gathered, of_simt);
   EXPECT_EQ(find_kernel(of_rows.name()), of_rows);
   EXPECT_TRUE(of_rows.name().ends_with("_groups-rows"));
   EXPECT_EQ(of_groups.supports(gathered, h200).error(),

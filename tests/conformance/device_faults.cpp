@@ -869,7 +869,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 36> names{"simt",
+  constexpr std::array<std::string_view, 38> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "sm90 coop",
@@ -903,6 +903,8 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm80, groups",
                                                    "sm80, groups of few blocks",
                                                    "sm80, groups in a table",
+                                                   "sm80, indexed groups",
+                                                   "sm80, indexed groups, zeros",
                                                    "skinny",
                                                    "skinny parallel"};
   static_assert(names.size() == static_cast<std::size_t>(SoundKernel::skinny_columns) + 1);

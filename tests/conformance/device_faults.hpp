@@ -48,6 +48,8 @@ enum class SoundKernel : std::uint8_t {
   mma_groups,        // grouped problems, a block for every tile
   mma_persistent,    // grouped problems, three blocks
   mma_table,         // grouped problems, sizes in host memory
+  mma_indexed,       // grouped problems, three blocks, rows by index
+  mma_outside,       // rows of A by index, in single elements; zeros outside of groups
   skinny,            // B adjacent along k
   skinny_columns     // B adjacent along columns, k in slices
 };
@@ -86,10 +88,10 @@ constexpr bool is_simt(SoundKernel kernel) noexcept {
 
 // Whether it is one of the family sm80.
 constexpr bool is_mma(SoundKernel kernel) noexcept {
-  return kernel >= SoundKernel::mma && kernel <= SoundKernel::mma_table;
+  return kernel >= SoundKernel::mma && kernel <= SoundKernel::mma_outside;
 }
 constexpr bool is_mma_of_groups(SoundKernel kernel) noexcept {
-  return kernel >= SoundKernel::mma_groups && kernel <= SoundKernel::mma_table;
+  return kernel >= SoundKernel::mma_groups && kernel <= SoundKernel::mma_outside;
 }
 constexpr bool is_skinny(SoundKernel kernel) noexcept { return kernel >= SoundKernel::skinny; }
 

@@ -141,11 +141,27 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
 // Groups are small: a tile of two warps.
 Sm80Tile sm80_tile_of_groups(SoundKernel kernel) {
   const Sm80Tile tile{.m = 16, .n = 32, .k = 32, .warps_m = 1, .warps_n = 2, .stages = 3};
-  const abi::GroupSchedule schedule = kernel == SoundKernel::mma_groups ? abi::GroupSchedule::device
-                                      : kernel == SoundKernel::mma_persistent
-                                          ? abi::GroupSchedule::persistent
-                                          : abi::GroupSchedule::host;
-  return with_groups(tile, schedule);
+  switch (kernel) {
+    case SoundKernel::mma_persistent:
+      return with_groups(tile, abi::GroupSchedule::persistent);
+    case SoundKernel::mma_table:
+      return with_groups(tile, abi::GroupSchedule::host);
+    case SoundKernel::mma_indexed:
+    case SoundKernel::mma_outside: {
+      const bool is_outside = kernel == SoundKernel::mma_outside;
+      Sm80Tile indexed = with_groups(
+          tile, is_outside ? abi::GroupSchedule::device : abi::GroupSchedule::persistent);
+      indexed.indexed = abi::IndexedExtent::rows;
+      indexed.clears_outside = is_outside;
+      return indexed;
+    }
+    default:
+      return with_groups(tile, abi::GroupSchedule::device);
+  }
+}
+
+bool has_few_blocks(SoundKernel kernel) {
+  return kernel == SoundKernel::mma_persistent || kernel == SoundKernel::mma_indexed;
 }
 
 // Three stages of two steps for each of two groups of warps.
@@ -186,8 +202,10 @@ OperandRules sm80_rules(SoundKernel kernel) {
   const OperandRule in{.dtype = splits ? DType::float32 : DType::bfloat16,
                        .layout = LayoutRule::row,
                        .alignment = 16};
+  OperandRule a = in;
+  if (kernel == SoundKernel::mma_outside) a.alignment = 2;
   const OperandRule out{.dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};
-  return {.a = in,
+  return {.a = a,
           .b = in,
           .c = {},
           .out = out,
@@ -285,7 +303,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
     return simt_.takes_groups(groups) || sm80_.takes_groups(groups);
   }
   bool takes_indices(const Groups& groups) const noexcept override {
-    return simt_.takes_indices(groups);
+    return simt_.takes_indices(groups) || sm80_.takes_indices(groups);
   }
   Status carries(const GemmProblem& problem) const override { return sm90_.carries(problem); }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override {
@@ -333,6 +351,8 @@ class DeviceMutants final : public runtime::DeviceFamily {
     const auto& groups = query.problem.groups;
     if (groups && !sound_family(kernel).takes_groups(*groups))
       return Status::fail("groups: expected a form that the sound kernel's family takes");
+    if (groups && groups->have_indices() && !sound_family(kernel).takes_indices(*groups))
+      return Status::fail("groups: expected indices that the sound kernel's family takes");
     return sound_family(kernel).supports(kernel, query);
   }
   runtime::EmittedSource emit(const Kernel& kernel, Target target) const override {
@@ -345,7 +365,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
   void pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const override {
     const DeviceFault& fault = fault_of(request.kernel);
     if (is_simt(fault.kernel)) return simt_.pack(request, plan);
-    if (fault.kernel == SoundKernel::mma_persistent) return pack_in_few_blocks(request, plan);
+    if (has_few_blocks(fault.kernel)) return pack_in_few_blocks(request, plan);
     if (is_mma(fault.kernel)) return sm80_.pack(request, plan);
     if (is_skinny(fault.kernel)) return skinny_.pack(request, plan);
     const driver::DriverApi api =

@@ -67,6 +67,16 @@ constexpr const char* mma_table_lines[] = {
     "grouped_gemm 300x64x40 groups=70 ends=i64/host/align=8 a=bf16 out=f32",
     "grouped_gemm 64x304x40 groups=40 ragged=n counts=i32/host/align=8 a=bf16 out=f32",
     "grouped_gemm 64x40x200 groups=9 ragged=k ends=i32/host/align=8 a=bf16 out=f32"};
+constexpr const char* mma_indexed_lines[] = {
+    "grouped_gemm 300x64x40 groups=70 ends=i64/align=8 gather=i64/of=100/divide=3 "
+    "scatter=i64/of=500 a=bf16 out=f32",
+    "grouped_gemm 640x40x200 groups=9 gather=i32/of=37 scatter=i32/of=700 a=bf16 out=f32",
+    "grouped_gemm 96x64x264 groups=3 gather=i32/of=37 a=bf16 out=f32"};
+constexpr const char* mma_outside_lines[] = {
+    "grouped_gemm 300x64x33 groups=70 ends=i64/align=8 gather=i64/of=100/divide=3 outside=zero "
+    "a=bf16 b=bf16/ld=64 out=f32",
+    "grouped_gemm 200x264x35 groups=9 counts=i32/align=16 gather=i32/of=37 outside=zero a=bf16 "
+    "out=f32"};
 constexpr const char* indexed_lines[] = {
     "grouped_gemm 300x64x40 groups=70 ends=i64/align=8 gather=i64/of=100/divide=3 "
     "scatter=i64/of=500 a=f32",
@@ -112,6 +122,10 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (kernel == SoundKernel::groups) return {std::begin(group_lines), std::end(group_lines)};
   if (kernel == SoundKernel::mma_table)
     return {std::begin(mma_table_lines), std::end(mma_table_lines)};
+  if (kernel == SoundKernel::mma_indexed)
+    return {std::begin(mma_indexed_lines), std::end(mma_indexed_lines)};
+  if (kernel == SoundKernel::mma_outside)
+    return {std::begin(mma_outside_lines), std::end(mma_outside_lines)};
   if (is_mma_of_groups(kernel)) return {std::begin(mma_group_lines), std::end(mma_group_lines)};
   if (kernel == SoundKernel::wgmma_groups)
     return {std::begin(wgmma_group_lines), std::end(wgmma_group_lines)};

@@ -8,6 +8,8 @@ namespace {
 constexpr auto groups = SoundKernel::mma_groups;
 constexpr auto persistent = SoundKernel::mma_persistent;
 constexpr auto table = SoundKernel::mma_table;
+constexpr auto indexed = SoundKernel::mma_indexed;
+constexpr auto outside = SoundKernel::mma_outside;
 
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = groups},
@@ -98,6 +100,54 @@ constexpr DeviceFault fault_table[] = {
     {.name = "a tile is counted from the first of all",
      .kernel = table,
      .edits = {{{".tile = tile - table.rows[group].first_tile}", ".tile = tile}"}}}},
+
+    {.name = "nothing", .kernel = indexed},
+    {.name = "an index of -1 is that of the first row",
+     .kernel = indexed,
+     .edits = {{{"if (index < 0) return no_element;", "if (index < 0) return 0;"}}}},
+    {.name = "no row is read as the first one in whole blocks of k",
+     .kernel = indexed,
+     .edits = {{{"has_line(pass) ? abi::chunk_bytes : 0", "abi::chunk_bytes"}}}},
+    {.name = "no row is read as the first one in blocks that k ends in",
+     .kernel = indexed,
+     .edits = {{{"if (is_indexed && !has_line(pass)) return 0;", ""}}}},
+    {.name = "what goes nowhere is stored to the first row",
+     .kernel = indexed,
+     .edits = {{{"if (row_of_out == no_element) continue;", ""},
+                {"row = static_cast<unsigned>(row_of_out);",
+                 "row = static_cast<unsigned>(max(row_of_out, 0));"}}}},
+    {.name = "rows are stored where they are read",
+     .kernel = indexed,
+     .edits = {{{"find_element(params_.scatter, element)",
+                 "find_element(params_.gather, element)"}}}},
+    {.name = "rows are those of the first tile of a group",
+     .kernel = indexed,
+     .edits = {{{"const unsigned first = place_of(tile).corner.row;",
+                 "const unsigned first = tile.begin;"}}}},
+    {.name = "nothing waits until rows of the tile before have been read",
+     .kernel = indexed,
+     .edits = {{{"__syncthreads();\n    const unsigned first = place_of(tile).corner.row;",
+                 "const unsigned first = place_of(tile).corner.row;"}}}},
+    {.name = "rows are kept where the tile is",
+     .kernel = indexed,
+     .edits = {{{"(shared + abi::kept_rows_offset(design))",
+                 "(shared + abi::kept_group_tile_offset(design))"}}}},
+
+    {.name = "nothing", .kernel = outside},
+    {.name = "no row is read as the first one, element by element",
+     .kernel = outside,
+     .edits = {{{"if (line == no_element) valid_lines = 0;", ""}}}},
+    {.name = "what is outside of groups is left",
+     .kernel = outside,
+     .edits = {{{"if constexpr (design.clears_outside)", "if constexpr (false)"}}}},
+    {.name = "what is outside of groups is cleared beyond out, too",
+     .kernel = outside,
+     .edits = {{{"const unsigned within = elements_between(0, groups.extent, strip * 32);",
+                 "const unsigned within = 0xffffffffU;"}}}},
+    {.name = "what is outside of groups is cleared as far as out has rows, not columns",
+     .kernel = outside,
+     .edits = {{{"params.groups.ragged == abi::RaggedExtent::n ? params.gemm.m : params.gemm.n",
+                 "params.gemm.m"}}}},
 };
 
 }  // namespace

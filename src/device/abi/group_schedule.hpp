@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tile schedulers of grouped kernels, as a design states them.
+// The tile schedulers of grouped kernels, and what they find by indices, as a design states them.
 #pragma once
 
 namespace gemmery::abi {
@@ -9,5 +9,8 @@ namespace gemmery::abi {
 /// continues the scan where it found its last tile. host: a block for every tile of a table that
 /// the host has made.
 enum class GroupSchedule : unsigned char { none, device, persistent, host };
+
+/// What is found by indices: rows of A and out, or columns of B and out.
+enum class IndexedExtent : unsigned char { none, rows, columns };
 
 }  // namespace gemmery::abi

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <device/abi/dtype.hpp>
+#include <device/abi/group_schedule.hpp>
 #include <device/abi/host_device.hpp>
 #include <device/abi/power_of_two.hpp>
 #include <device/abi/raster.hpp>
@@ -12,9 +13,6 @@ namespace gemmery::abi {
 
 /// The contiguous direction of a matrix, if it is known when the kernel is compiled.
 enum class Contiguity : unsigned char { none, row_major, column_major };
-
-/// What is found by indices: rows of A and out, or columns of B and out.
-enum class IndexedExtent : unsigned char { none, rows, columns };
 
 /// `…_vector_bytes` is the widest access that base address and strides allow: one element, or 2, 4,
 /// 8, 16 bytes along the contiguous index. The vectors of c and out, in elements, also divide the

@@ -45,6 +45,8 @@ struct Sm80Design {
   // later) instead of m8n8k4.
   int mma_k = 0;
   GroupSchedule groups = GroupSchedule::none;  // of grouped products, whose k no blocks share
+  bool has_indices = false;                    // rows of A and out are found by indices
+  bool clears_outside = false;                 // what belongs to no group becomes zero
 
   bool operator==(const Sm80Design&) const = default;
 };
@@ -209,11 +211,16 @@ constexpr int kept_group_tile_offset(const Sm80Design& design) {
   return (phase_bytes(design) + 15) / 16 * 16;
 }
 
+/// Behind the tile: which row of A, and of out, each of its rows is, where indices say that.
+GEMMERY_HOST_DEVICE
+constexpr int kept_rows_offset(const Sm80Design& design) {
+  return kept_group_tile_offset(design) + kept_group_tile_bytes;
+}
+
 GEMMERY_HOST_DEVICE
 constexpr int shared_bytes(const Sm80Design& design) {
-  return design.groups == GroupSchedule::none
-             ? phase_bytes(design)
-             : kept_group_tile_offset(design) + kept_group_tile_bytes;
+  if (design.groups == GroupSchedule::none) return phase_bytes(design);
+  return kept_rows_offset(design) + (design.has_indices ? 2 * 4 * design.tile_m : 0);
 }
 
 // --- legality ------------------------------------------------------------------------------------
@@ -237,7 +244,8 @@ enum class Sm80Fault : unsigned char {
   stages,
   accumulators,
   shared_bytes,
-  groups
+  groups,
+  indices
 };
 
 namespace detail {
@@ -303,6 +311,15 @@ constexpr bool fits_copies(const StagedOperand& operand, int threads) {
   return !operand.is_async() || operand.chunks() <= threads;
 }
 
+/// True if rows of A that are found by indices have their elements adjacent, and no thread copies
+/// chunks of more rows than a register has bits.
+GEMMERY_HOST_DEVICE
+constexpr bool accepts_indices(const Sm80Design& design) {
+  const StagedOperand a = staged_a(design);
+  return design.groups != GroupSchedule::none && a.is_k_adjacent &&
+         a.rows() * a.chunks() <= 32 * thread_count(design);
+}
+
 /// True if a row has as many chunks as its swizzle permutes.
 GEMMERY_HOST_DEVICE
 constexpr bool fits_swizzle(const StagedOperand& operand) {
@@ -360,9 +377,11 @@ constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 
   const int words = accumulators_per_thread(design) * accumulator_bytes(design) / 4;
   if (words > 128) return Sm80Fault::accumulators;
   if (shared_bytes(design) > shared_limit) return Sm80Fault::shared_bytes;
-  const bool shares_k = design.split != SplitMode::none;
-  if (design.groups != GroupSchedule::none && shares_k) return Sm80Fault::groups;
-  return exceeds_registers_of_persistent_block(design) ? Sm80Fault::groups : Sm80Fault::none;
+  const bool has_groups = design.groups != GroupSchedule::none;
+  if (has_groups ? design.split != SplitMode::none : design.clears_outside)
+    return Sm80Fault::groups;
+  if (exceeds_registers_of_persistent_block(design)) return Sm80Fault::groups;
+  return design.has_indices && !accepts_indices(design) ? Sm80Fault::indices : Sm80Fault::none;
 }
 
 GEMMERY_HOST_DEVICE

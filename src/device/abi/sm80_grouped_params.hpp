@@ -21,4 +21,19 @@ struct Sm80GroupTableParams {
   GroupTable table;
 };
 
+/// Both for rows that are found by indices.
+struct Sm80IndexedParams {
+  Sm80Params gemm;
+  GroupParams groups;
+  IndexParams gather;
+  IndexParams scatter;
+};
+struct Sm80IndexedTableParams {
+  Sm80Params gemm;
+  GroupParams groups;  // without sizes
+  IndexParams gather;
+  IndexParams scatter;
+  GroupTable table;
+};
+
 }  // namespace gemmery::abi

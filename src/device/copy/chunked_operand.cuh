@@ -6,7 +6,8 @@
 //   global --ld--> registers --st--> shared                elements aligned to less than 4 bytes,
 //                                                          and bytes that are transposed
 //
-// Elements beyond the matrix are never read and become zero.
+// Elements beyond the matrix are never read and become zero, as do lines that are found by indices
+// where these name none.
 #pragma once
 
 #include <device/abi/staged_operand.hpp>
@@ -15,6 +16,7 @@
 #include <device/ptx/memory.cuh>
 #include <device/ptx/shared_memory.cuh>
 #include <device/ptx/warp.cuh>
+#include <device/tile/indexed_element.cuh>
 
 namespace gemmery::device {
 
@@ -23,6 +25,9 @@ struct PanelOfLines {
   const char* data;       // the panel's first element at the first k
   abi::Int64 line_bytes;  // from line to line; along a line elements are adjacent
   unsigned extent_left;   // from the panel's begin to the end of the matrix, at least 1
+  // Where lines are found by indices, in shared memory: which line of the matrix each of the panel
+  // is, no_element for none. `data` is then in the matrix's first line.
+  const int* lines = nullptr;
 };
 
 /// The distribution of a tile's chunks over the threads of a block.
@@ -38,12 +43,19 @@ struct ChunkShares {
   static_assert(keeps_chunk, "a row of a tile has more chunks than the block has threads");
 };
 
+/// The pointers to a thread's chunks that a copy keeps. `each`: one for each chunk. `first`: that
+/// of the first chunk alone, where registers are scarce. `indexed`: one for each chunk, whose lines
+/// are found by indices.
+enum class ChunkPointers : unsigned char { each, first, indexed };
+
 /// Each of a thread's chunks has its own pointer that moves along k: one addition per k block. If
-/// registers are scarce, the first chunk's pointer alone is kept, and a chunk's follows from that
-/// of the one before it, by one addition too.
-template <abi::StagedOperand operand, int threads, bool keeps_one_pointer>
+/// the first chunk's pointer alone is kept, a chunk's follows from that of the one before it, by
+/// one addition too.
+template <abi::StagedOperand operand, int threads, ChunkPointers kept>
 class ChunkedCopy {
   using Shares = ChunkShares<operand, threads>;
+  static constexpr bool keeps_one_pointer = kept == ChunkPointers::first;
+  static constexpr bool is_indexed = kept == ChunkPointers::indexed;
   static constexpr int pointers = keeps_one_pointer ? 1 : Shares::passes;
 
  public:
@@ -61,6 +73,7 @@ class ChunkedCopy {
     for (int pass = 0; pass < pointers; ++pass)
       sources_[pass] = panel.data + (row_ + pass * Shares::row_step) * panel.line_bytes +
                        chunk_ * abi::chunk_bytes;
+    if constexpr (is_indexed) find_lines(panel);
   }
 
   __device__ bool is_interior() const { return extent_left_ == operand.extent; }
@@ -68,12 +81,17 @@ class ChunkedCopy {
   /// Starts copying the k block that is `ahead` blocks after the next one into the stage at this
   /// offset. The matrix must have all of the block.
   __device__ __forceinline__ void fetch_whole(unsigned stage, int ahead) {
+    // Tested anew for each block: kept, the tests of lines took up to 32 registers (ptxas 13.0).
+    if constexpr (is_indexed) lines_ = ptx::opaque(lines_);
     const char* source = sources_[0] + ahead * step_bytes_;
 #pragma unroll
     for (int pass = 0; pass < Shares::passes; ++pass) {
       if (!has_chunk(pass)) break;
       if constexpr (!keeps_one_pointer) source = sources_[pass] + ahead * step_bytes_;
-      copy_chunk(target(pass, stage), source);
+      if constexpr (is_indexed)
+        copy_chunk(target(pass, stage), source, has_line(pass) ? abi::chunk_bytes : 0);
+      else
+        copy_chunk(target(pass, stage), source);
       source += row_step_bytes_;
     }
   }
@@ -120,6 +138,20 @@ class ChunkedCopy {
   __device__ static void store(unsigned) {}  // cp.async needs none
 
  private:
+  /// What names no line is at the first one, and is not read.
+  __device__ __forceinline__ void find_lines(const PanelOfLines& panel) {
+    static_assert(operand.is_k_adjacent,
+                  "elements of lines that are found by indices are adjacent");
+#pragma unroll
+    for (int pass = 0; pass < Shares::passes; ++pass) {
+      const int row = row_ + pass * Shares::row_step;
+      const int line = row < extent_left_ ? panel.lines[row] : no_element;
+      if (line != no_element) lines_ |= 1U << pass;
+      sources_[pass] = panel.data + max(line, 0) * panel.line_bytes + chunk_ * abi::chunk_bytes;
+    }
+  }
+  __device__ bool has_line(int pass) const { return (lines_ >> pass & 1U) != 0; }
+
   __device__ bool has_chunk(int pass) const {
     if constexpr (Shares::is_even) return true;
     return row_ + pass * Shares::row_step < operand.rows();
@@ -138,6 +170,7 @@ class ChunkedCopy {
     const int row = row_ + pass * Shares::row_step;
     const int lines = operand.is_k_adjacent ? extent_left_ : k;
     const int along = operand.is_k_adjacent ? k : extent_left_;
+    if (is_indexed && !has_line(pass)) return 0;
     if (row >= lines) return 0;
     const int left = along * abi::bytes_of(operand.dtype) - chunk_ * abi::chunk_bytes;
     return min(max(left, 0), abi::chunk_bytes);
@@ -169,6 +202,7 @@ class ChunkedCopy {
   abi::Int64 row_step_bytes_;  // from chunk to chunk
   unsigned target_;            // of the first chunk in the first stage
   int extent_left_;
+  unsigned lines_ = 0;  // that indices name, a bit for each pass
   const char* sources_[pointers];
 };
 
@@ -177,7 +211,7 @@ class ChunkedCopy {
 /// Loads of 4 and more bytes are in flight while a block multiplies: `fetch` starts them, `store`
 /// writes them to the stage. Single elements would need too many registers for that and are written
 /// to the stage at once.
-template <abi::StagedOperand operand, int threads>
+template <abi::StagedOperand operand, int threads, bool is_indexed>
 class RegisterCopy {
   static constexpr bool is_transposed = operand.is_transposed();
   static constexpr bool is_immediate = operand.vector_bytes < 4;
@@ -235,11 +269,18 @@ class RegisterCopy {
   __device__ __forceinline__ void load_unit(Unit& loaded, int unit, unsigned k_left) const {
     const unsigned k = min(k_left, static_cast<unsigned>(operand.k));
     const unsigned extent = min(panel_.extent_left, static_cast<unsigned>(operand.extent));
-    const unsigned valid_lines = operand.is_k_adjacent ? extent : k;
+    unsigned valid_lines = operand.is_k_adjacent ? extent : k;
     const unsigned valid_along = operand.is_k_adjacent ? k : extent;
     const unsigned along = static_cast<unsigned>(unit % units_along) * (load_bytes / element_bytes);
     const unsigned first_line = static_cast<unsigned>(unit / units_along) * load_lines;
-    const char* const source = panel_.data + first_line * panel_.line_bytes + along * element_bytes;
+    unsigned in_memory = first_line;
+    if constexpr (is_indexed) {
+      static_assert(operand.is_k_adjacent && load_lines == 1, "indices are of single rows");
+      const int line = first_line < valid_lines ? panel_.lines[first_line] : no_element;
+      if (line == no_element) valid_lines = 0;
+      in_memory = static_cast<unsigned>(max(line, 0));
+    }
+    const char* const source = panel_.data + in_memory * panel_.line_bytes + along * element_bytes;
     const int valid = valid_along > along ? static_cast<int>(valid_along - along) : 0;
 #pragma unroll
     for (int line = 0; line < load_lines; ++line) {
@@ -320,14 +361,14 @@ class RegisterCopy {
   Unit loaded_[is_immediate ? 1 : passes];
 };
 
-template <abi::StagedOperand operand, int threads, bool keeps_one_pointer,
+template <abi::StagedOperand operand, int threads, ChunkPointers kept,
           bool is_async = operand.is_async()>
 struct OperandCopyOf {
-  using Type = ChunkedCopy<operand, threads, keeps_one_pointer>;
+  using Type = ChunkedCopy<operand, threads, kept>;
 };
-template <abi::StagedOperand operand, int threads, bool keeps_one_pointer>
-struct OperandCopyOf<operand, threads, keeps_one_pointer, false> {
-  using Type = RegisterCopy<operand, threads>;
+template <abi::StagedOperand operand, int threads, ChunkPointers kept>
+struct OperandCopyOf<operand, threads, kept, false> {
+  using Type = RegisterCopy<operand, threads, kept == ChunkPointers::indexed>;
 };
 
 }  // namespace gemmery::device

@@ -5,7 +5,8 @@
 //     | staging tile in shared memory, the rows of one mma of every warp at a time
 //   runs of adjacent columns, a warp to a row or to several
 //     | alpha, beta * c and rounding, or an emitted epilogue
-//   out in global memory, in the widest accesses that its addresses allow
+//   out in global memory, in the widest accesses that its addresses allow; where rows of out are
+//   found by indices, C and inputs of a program are those of out's row
 //
 // Reductions of an emitted epilogue: shuffles reduce each row's part, shared memory the parts of
 // columns and of the tile; epilogue/reduction.cuh does the rest.
@@ -19,6 +20,7 @@
 #include <device/ptx/shared_memory.cuh>
 #include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
+#include <device/tile/indexed_element.cuh>
 #include <device/tile/mma_accumulator.cuh>
 
 namespace gemmery::device {
@@ -143,8 +145,11 @@ class StagedLinearCombination {
   using Staging = TileStaging<design>;
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
 
-  __device__ __forceinline__ StagedLinearCombination(const abi::Sm80Params& params)
+  /// `rows_of_out`: where the tile's rows are found by indices, which row of out each is.
+  __device__ __forceinline__ StagedLinearCombination(const abi::Sm80Params& params,
+                                                     const int* rows_of_out)
       : params_(params),
+        rows_of_out_(rows_of_out),
         alpha_(static_cast<Compute>(params.alpha)),
         beta_(static_cast<Compute>(params.beta)),
         reads_c_(design.has_c && params.beta != 0.0) {}
@@ -160,9 +165,14 @@ class StagedLinearCombination {
 #pragma unroll 2
       for (int sweep = 0; sweep < Staging::sweeps; ++sweep) {
         const int tile_row = staging.row_of(index, sweep);
-        const unsigned row = corner.row + static_cast<unsigned>(tile_row);
+        unsigned row = corner.row + static_cast<unsigned>(tile_row);
         const unsigned column = corner.column + static_cast<unsigned>(staging.column());
         if (tile_row < 0 || row >= params_.m || column >= params_.n) continue;
+        if constexpr (design.has_indices) {
+          const int row_of_out = rows_of_out_[tile_row];
+          if (row_of_out == no_element) continue;
+          row = static_cast<unsigned>(row_of_out);
+        }
         typename Staging::Run sums_of_run;
         staging.read(sums_of_run, sweep);
         store_run_of(sums_of_run, out, c, row, column);
@@ -197,6 +207,7 @@ class StagedLinearCombination {
   }
 
   const abi::Sm80Params& params_;
+  const int* rows_of_out_;
   Compute alpha_;
   Compute beta_;
   bool reads_c_;
@@ -211,9 +222,11 @@ class StagedProgram {
   using Params = EpilogueParamsOf<Epilogue, Compute>;
 
   __device__ __forceinline__ StagedProgram(const abi::Sm80Params& params, const Params& epilogue,
-                                           const TileCorner& corner, int thread)
+                                           const TileCorner& corner, int thread,
+                                           const int* rows_of_out)
       : params_(params),
         epilogue_(epilogue),
+        rows_of_out_(rows_of_out),
         corner_(corner),
         out_(params.out, corner.batch),
         batch_(epilogue, corner.batch),
@@ -277,9 +290,24 @@ class StagedProgram {
     }
   }
 
+  /// A row of out, before `end` if there is one.
+  struct RowOfOut {
+    unsigned row;
+    unsigned end;
+  };
+  __device__ __forceinline__ RowOfOut find_row(unsigned row) const {
+    if constexpr (!design.has_indices) return {row, params_.m};
+    static_assert(!design.has_indices || !has_reductions<Epilogue>(),
+                  "reductions need adjacent rows");
+    const int row_of_out = row < params_.m ? rows_of_out_[row - corner_.row] : no_element;
+    if (row_of_out == no_element) return {0, 0};
+    return {static_cast<unsigned>(row_of_out), static_cast<unsigned>(row_of_out) + 1};
+  }
+
   __device__ __forceinline__ void finish_run(const Staging& staging, int sweep, unsigned row,
                                              unsigned column) {
-    Program program(epilogue_, batch_, row, column, params_.m, params_.n);
+    const RowOfOut target = find_row(row);
+    Program program(epilogue_, batch_, target.row, column, target.end, params_.n);
     LoadedPatch<Epilogue, 1, columns> loaded;
     program.load(loaded, 0);
     typename Staging::Run sums;
@@ -292,8 +320,8 @@ class StagedProgram {
     program.apply(loaded, values, 0, results);
     const int left = program.has_row(0) ? program.columns_left(0) : 0;
     if (left > 0)
-      store_run<design.out, design.out_vector_bytes, columns>(out_.at(row, column), results[0][0],
-                                                              left, out_.step_bytes());
+      store_run<design.out, design.out_vector_bytes, columns>(
+          out_.at(target.row, column), results[0][0], left, out_.step_bytes());
     collect(results, left, row, column);
   }
 
@@ -383,6 +411,7 @@ class StagedProgram {
 
   const abi::Sm80Params& params_;
   const Params& epilogue_;
+  const int* rows_of_out_;
   const TileCorner corner_;
   const MatrixElements<design.out> out_;
   const ProgramBatch<Epilogue> batch_;

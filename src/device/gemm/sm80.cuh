@@ -52,6 +52,13 @@ struct GroupedTilePlace {
   unsigned first_k;
 };
 
+/// Where the rows of a tile are found by indices: which row of A and of out each is, no_element for
+/// none.
+struct RowsOfTile {
+  int* of_a;
+  int* of_out;
+};
+
 template <abi::Sm80Design design>
 class Sm80Gemm {
   static constexpr abi::StagedOperand a = abi::staged_a(design);
@@ -65,11 +72,14 @@ class Sm80Gemm {
 
  public:
   /// `flag`: a word of shared memory. `group`: of grouped products alone; then `params` has the
-  /// ends of the group's rows and columns, and how deep it is.
+  /// ends of the group's rows and columns, and how deep it is. `rows`: of A and out, where they
+  /// are found by indices.
   __device__ __forceinline__ Sm80Gemm(const abi::Sm80Params& params, char* shared, unsigned* flag,
-                                      const GroupedTilePlace& group = {})
+                                      const GroupedTilePlace& group = {},
+                                      const RowsOfTile& rows = {})
       : params_(params),
         group_(group),
+        rows_(rows),
         shared_(shared),
         address_(ptx::cvta_shared(shared)),
         place_(thread()),
@@ -88,14 +98,15 @@ class Sm80Gemm {
   __device__ __forceinline__ void move_to(const GroupedTilePlace& group) { group_ = group; }
 
   __device__ __forceinline__ void store(const TileShare& share) {
-    const StagedLinearCombination<design> epilogue(params_);
+    const StagedLinearCombination<design> epilogue(params_, rows_.of_out);
     epilogue.store(TileStaging<design>(address_, thread_again()), sums_, corner_of(share.tile),
                    holds_sums());
   }
 
   template <class Epilogue, class EpilogueParams>
   __device__ __forceinline__ void store(const TileShare& share, const EpilogueParams& parameters) {
-    StagedProgram<design, Epilogue> epilogue(params_, parameters, corner_of(share.tile), thread());
+    StagedProgram<design, Epilogue> epilogue(params_, parameters, corner_of(share.tile), thread(),
+                                             rows_.of_out);
     epilogue.store(TileStaging<design>(address_, thread_again()), sums_, holds_sums());
     epilogue.reduce(shared_);
   }
@@ -129,9 +140,17 @@ class Sm80Gemm {
     const unsigned all_k = min(params_.k - first_k, share.k_blocks * design.tile_k);
     const unsigned begin_k = has_groups ? group_.first_k : first_k;
     Sm80Mainloop<design> mainloop(
-        panel<a>(params_.a, corner.batch, corner.row, params_.m, begin_k),
+        panel_of_a(corner, begin_k),
         panel<b>(params_.b, corner.batch, corner.column, params_.n, begin_k), address_, thread());
     mainloop.run(sums_, max(share.k_blocks, 1U), all_k);  // a block of zeros where there is no k
+  }
+
+  __device__ __forceinline__ PanelOfLines panel_of_a(const TileCorner& corner, unsigned k) const {
+    if constexpr (!design.has_indices)
+      return panel<a>(params_.a, corner.batch, corner.row, params_.m, k);
+    PanelOfLines of_a = panel<a>(params_.a, corner.batch, 0, params_.m - corner.row, k);
+    of_a.lines = rows_.of_a;
+    return of_a;
   }
 
   template <abi::StagedOperand operand>
@@ -196,6 +215,7 @@ class Sm80Gemm {
 
   const abi::Sm80Params& params_;
   GroupedTilePlace group_;
+  const RowsOfTile rows_;
   char* shared_;
   unsigned address_;
   const WarpPlace<design> place_;

@@ -6,28 +6,43 @@
 //     | schedule/grouped_tiles: the group of this block's tile, where it begins and ends
 //   Sm80Gemm with the group's ends in place of the tensors' own
 //     | k: what is beyond the group's end becomes zero in both operands on its way to shared memory
+//     | rows by index: read from and stored to where their indices say, in designs that have some
 //   the group's part of out
+//   zeros in what belongs to no group, in designs that clear it
 //
 // The tile waits in shared memory behind the stages while the mainloop runs: in registers, 24 to 52
 // bytes of float32 kernels spilled (ptxas 13.0).
 #pragma once
 
 #include <device/abi/sm80_grouped_params.hpp>
+#include <device/gemm/outside_groups.cuh>
 #include <device/gemm/sm80.cuh>
 #include <device/schedule/grouped_tiles.cuh>
 #include <device/schedule/labelled_tiles.cuh>
+#include <device/tile/indexed_element.cuh>
 
 namespace gemmery::device {
 
 /// The parameters of a design's kernel.
-template <abi::GroupSchedule schedule>
-struct Sm80GroupParamsOf {
+template <bool has_table, bool has_indices>
+struct Sm80GroupParams {
   using Type = abi::Sm80GroupedParams;
 };
 template <>
-struct Sm80GroupParamsOf<abi::GroupSchedule::host> {
+struct Sm80GroupParams<true, false> {
   using Type = abi::Sm80GroupTableParams;
 };
+template <>
+struct Sm80GroupParams<false, true> {
+  using Type = abi::Sm80IndexedParams;
+};
+template <>
+struct Sm80GroupParams<true, true> {
+  using Type = abi::Sm80IndexedTableParams;
+};
+template <abi::Sm80Design design>
+using Sm80GroupParamsOf =
+    typename Sm80GroupParams<design.groups == abi::GroupSchedule::host, design.has_indices>::Type;
 
 /// What a block knows of its tile; thread 0 keeps it in shared memory across the mainloop.
 struct KeptGroupTile {
@@ -40,7 +55,7 @@ static_assert(sizeof(KeptGroupTile) <= abi::kept_group_tile_bytes);
 /// The tiles of a block, which requests them in ascending order.
 template <abi::Sm80Design design>
 class Sm80GroupTiles {
-  using Params = typename Sm80GroupParamsOf<design.groups>::Type;
+  using Params = Sm80GroupParamsOf<design>;
 
  public:
   __device__ __forceinline__ explicit Sm80GroupTiles(const Params& params) : params_(params) {}
@@ -107,6 +122,19 @@ class Sm80GroupTiles {
             .first_k = is_of_m || is_of_n ? 0U : tile.begin};
   }
 
+  /// Called by all threads before `keep`, in designs that find rows by indices: each finds some.
+  __device__ __forceinline__ void find_rows(const RowsOfTile& rows, const GroupTile& tile) const {
+    __syncthreads();  // waits until rows of the tile before have been read
+    const unsigned first = place_of(tile).corner.row;
+#pragma unroll 1
+    for (unsigned row = ptx::tid_x(); row < design.tile_m; row += abi::thread_count(design)) {
+      const unsigned element = first + row;
+      const bool is_there = element < tile.end;
+      rows.of_a[row] = is_there ? find_element(params_.gather, element) : no_element;
+      rows.of_out[row] = is_there ? find_element(params_.scatter, element) : no_element;
+    }
+  }
+
  private:
   // Tiles of all of out.
   __device__ unsigned rows() const { return abi::tiles_along(params_.gemm.m, design.tile_m); }
@@ -121,25 +149,29 @@ class Sm80GroupTiles {
   GroupScanPlace place_{};
 };
 
-/// Calls finish(gemm, share) for every tile of this block, in all groups.
+/// Calls finish(gemm, share) for every tile of this block, in all groups. Then clears what is
+/// outside of them, in designs that do.
 template <abi::Sm80Design design, class Params, class Finish>
 __device__ __forceinline__ void for_each_grouped_sm80_tile(const Params& params, Finish&& finish) {
   static_assert(abi::find_fault(design) == abi::Sm80Fault::none,
                 "find_fault names the field of the design to change");
   extern __shared__ __align__(128) char shared[];
   auto& in_shared = *reinterpret_cast<KeptGroupTile*>(shared + abi::kept_group_tile_offset(design));
+  int* const kept_rows = reinterpret_cast<int*>(shared + abi::kept_rows_offset(design));
+  const RowsOfTile rows{.of_a = kept_rows, .of_out = kept_rows + design.tile_m};
   Sm80GroupTiles<design> tiles(params);
 #pragma unroll 1
   for (unsigned index = blockIdx.x;;) {
     const GroupTile tile = tiles.find(index);
-    if (!tile.is_found) return;
+    if (!tile.is_found) break;
     if (tiles.is_padding(tile)) {
       index += ptx::nctaid_x();
       continue;
     }
+    if constexpr (design.has_indices) tiles.find_rows(rows, tile);
     tiles.keep(in_shared, index, tile);
     abi::Sm80Params own = tiles.params_of(tile);
-    Sm80Gemm<design> gemm(own, shared, nullptr, tiles.place_of(tile));
+    Sm80Gemm<design> gemm(own, shared, nullptr, tiles.place_of(tile), rows);
     UnitShares<abi::SplitMode::none> shares(own.split, own.k_blocks, 0);
     const TileShare share = shares.take();
     gemm.multiply_share(shares, share);
@@ -149,12 +181,16 @@ __device__ __forceinline__ void for_each_grouped_sm80_tile(const Params& params,
     finish(gemm, share);  // has barriers: all have read the tile before the next one is kept
     index = kept.index + ptx::nctaid_x();
   }
+  if constexpr (design.clears_outside)
+    clear_outside_groups<abi::bytes_of(design.out)>(
+        params, params.gemm.out,
+        params.groups.ragged == abi::RaggedExtent::n ? params.gemm.m : params.gemm.n,
+        static_cast<unsigned>(abi::thread_count(design)));
 }
 
 /// The kernel: threads and shared memory as gemm/sm80.cuh has them, any grid along x.
 template <abi::Sm80Design design>
-__device__ inline void sm80_grouped_gemm(
-    const typename Sm80GroupParamsOf<design.groups>::Type& params) {
+__device__ inline void sm80_grouped_gemm(const Sm80GroupParamsOf<design>& params) {
   for_each_grouped_sm80_tile<design>(
       params, [](Sm80Gemm<design>& gemm, const TileShare& share) { gemm.store(share); });
 }
@@ -162,8 +198,7 @@ __device__ inline void sm80_grouped_gemm(
 /// The same with an emitted epilogue.
 template <abi::Sm80Design design, class Epilogue, class EpilogueParams>
 __device__ inline void sm80_grouped_gemm(
-    const abi::ProgramParams<typename Sm80GroupParamsOf<design.groups>::Type, EpilogueParams>&
-        params) {
+    const abi::ProgramParams<Sm80GroupParamsOf<design>, EpilogueParams>& params) {
   for_each_grouped_sm80_tile<design>(params.gemm,
                                      [&](Sm80Gemm<design>& gemm, const TileShare& share) {
                                        gemm.template store<Epilogue>(share, params.epilogue);

@@ -67,11 +67,14 @@ class Sm80Mainloop {
   static constexpr bool takes_all_registers = !loads_ahead || (has_parts && sum_registers >= 128);
 
  private:
+  // Of those that are found by indices, each with a pointer of its own: with rounds and eight of
+  // them a thread took 252 registers instead of 158 (128x64x64 of bf16, ptxas 13.0).
+  static constexpr bool has_few_lines = !design.has_indices || ChunkShares<a, threads>::passes <= 4;
   // A round multiplies one block of k per stage. In blocks of up to 64 mmas rounds save a fifth of
   // the other instructions. Larger blocks have few of these anyway, and rounds would double the
   // compile time. Split products, float32 that is multiplied in 16 bits, and 8-bit floats that are
   // converted do without rounds, whose registers would spill (8 to 68 bytes, ptxas 13.0).
-  static constexpr bool has_rounds = is_async && loads_ahead && !has_parts &&
+  static constexpr bool has_rounds = is_async && loads_ahead && !has_parts && has_few_lines &&
                                      !splits_loaded_blocks && widened_registers == 0 &&
                                      Blocks::rows * Blocks::columns * steps <= 64;
 
@@ -275,8 +278,12 @@ class Sm80Mainloop {
       2 * (ChunkShares<a, threads>::passes + ChunkShares<b, threads>::passes);
   static constexpr bool keeps_one_pointer =
       has_groups && needed_registers + pointer_registers >= most_registers - 8;
-  typename OperandCopyOf<a, threads, keeps_one_pointer>::Type copy_a_;
-  typename OperandCopyOf<b, threads, keeps_one_pointer>::Type copy_b_;
+  static constexpr ChunkPointers pointers =
+      keeps_one_pointer ? ChunkPointers::first : ChunkPointers::each;
+  static constexpr ChunkPointers pointers_of_a =
+      design.has_indices ? ChunkPointers::indexed : pointers;
+  typename OperandCopyOf<a, threads, pointers_of_a>::Type copy_a_;
+  typename OperandCopyOf<b, threads, pointers>::Type copy_b_;
   const ReaderA read_a_;
   const ReaderB read_b_;
   // Of this step and of the next one, in one of the two forms.

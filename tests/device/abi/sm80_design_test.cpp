@@ -168,6 +168,14 @@ TEST(Sm80Design, names_the_field_that_is_at_fault) {
               d.split = SplitMode::parallel;
             }),
             Sm80Fault::groups);
+  EXPECT_EQ(fault_with([](auto& d) { d.clears_outside = true; }), Sm80Fault::groups);
+  EXPECT_EQ(fault_with([](auto& d) { d.has_indices = true; }), Sm80Fault::indices);
+  EXPECT_EQ(fault_with([](auto& d) {
+              d.groups = GroupSchedule::device;
+              d.has_indices = true;
+              d.a_major = Major::extent;
+            }),
+            Sm80Fault::indices);
   EXPECT_EQ(fault_with([](auto& d) {
               d.a = d.b = DType::float32;
               d.math = MmaMath::tf32;

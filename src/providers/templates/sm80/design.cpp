@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of tiles, and kernels to and from their names.
+// The table of tiles, and what follows from a tile.
 #include "providers/templates/sm80/design.hpp"
 
 #include <algorithm>
@@ -76,80 +76,6 @@ constexpr DType float_outputs[] = {DType::bfloat16, DType::float16, DType::float
 constexpr DType double_outputs[] = {DType::float64, DType::float32};
 constexpr DType integer_outputs[] = {DType::int32, DType::int8, DType::uint8, DType::float32};
 
-// --- names --------------------------------------------------------------------------------------
-
-// The word for how products are formed.
-std::string math_word(Math math) {
-  if (math == Math::native) return "mma";
-  return math == Math::fp8_fast ? "mma-fast" : fmt::format("mma-{}", name(math));
-}
-
-std::optional<Math> read_math(std::string_view word) {
-  for (const Math math : {Math::native, Math::tf32, Math::tf32x3, Math::bf16x3, Math::f16x3,
-                          Math::bf16, Math::f16, Math::fp8_fast, Math::saturate})
-    if (math_word(math) == word) return math;
-  return std::nullopt;
-}
-
-// The suffix of the instruction's word if its k is not the default: "-k8".
-constexpr std::string_view mma_k_words[] = {"-k8", "-k16"};
-constexpr std::uint8_t mma_k_values[] = {8, 16};
-
-std::string mma_k_word(std::uint8_t mma_k) {
-  return mma_k > 0 ? fmt::format("-k{}", mma_k) : std::string();
-}
-
-// Removes such a suffix from the word.
-std::uint8_t read_mma_k(std::string_view& word) {
-  for (std::size_t at = 0; at < std::size(mma_k_words); ++at) {
-    if (!word.ends_with(mma_k_words[at])) continue;
-    word.remove_suffix(mma_k_words[at].size());
-    return mma_k_values[at];
-  }
-  return 0;
-}
-
-// "128x128x32", "2x2x1", "parallel4", "m8", "s4"
-std::optional<Sm80Tile> read_tile(std::span<const std::string_view> words) {
-  const auto extents = read_integers(words[0], 3);
-  const auto warps = read_integers(words[1], 3);
-  const auto along_m = read_tagged(words[3], "m");
-  const auto along_n = read_tagged(words[3], "n");
-  const auto stages = read_tagged(words[4], "s");
-  const auto band = along_m ? along_m : along_n;
-  if (!extents || !warps || !band || !stages) return std::nullopt;
-  const auto is_small = [](int value) { return value > 0 && value <= 255; };
-  if (!std::ranges::all_of(*warps, is_small) || !is_small(*stages) || !is_small(*band) ||
-      std::ranges::any_of(*extents, [](int extent) { return extent < 1 || extent > 1024; }))
-    return std::nullopt;
-  const auto split = read_split(words[2]);
-  if (!split) return std::nullopt;
-  const Sm80Tile tile{.m = static_cast<std::uint16_t>((*extents)[0]),
-                      .n = static_cast<std::uint16_t>((*extents)[1]),
-                      .k = static_cast<std::uint16_t>((*extents)[2]),
-                      .warps_m = static_cast<std::uint8_t>((*warps)[0]),
-                      .warps_n = static_cast<std::uint8_t>((*warps)[1]),
-                      .warps_k = static_cast<std::uint8_t>((*warps)[2]),
-                      .stages = static_cast<std::uint8_t>(*stages),
-                      .raster = {.along = along_m ? abi::Along::m : abi::Along::n,
-                                 .band = static_cast<unsigned char>(*band)}};
-  return with_split(tile, split->mode, static_cast<std::uint16_t>(split->slices));
-}
-
-// The suffix of a grouped kernel's name, by its schedule.
-constexpr std::string_view group_words[] = {"", "groups", "groups-persistent", "groups-host"};
-
-std::string group_word(abi::GroupSchedule schedule) {
-  if (schedule == abi::GroupSchedule::none) return {};
-  return fmt::format("_{}", group_words[static_cast<std::size_t>(schedule)]);
-}
-
-std::optional<abi::GroupSchedule> read_group_word(std::string_view word) {
-  const auto found = std::find(std::begin(group_words) + 1, std::end(group_words), word);
-  if (found == std::end(group_words)) return std::nullopt;
-  return static_cast<abi::GroupSchedule>(found - std::begin(group_words));
-}
-
 Sm80Tile tile_of(const TileShape& shape, std::uint8_t mma_k, const OperandRules& rules) noexcept {
   return {.m = shape.m,
           .n = shape.n,
@@ -159,26 +85,6 @@ Sm80Tile tile_of(const TileShape& shape, std::uint8_t mma_k, const OperandRules&
           .warps_k = shape.warps_k,
           .stages = shape.stages,
           .mma_k = mma_k};
-}
-
-// A kernel may have any alignment; discovery offers some.
-bool is_input(const OperandRule& rule) noexcept {
-  return rule.layout != LayoutRule::any &&
-         abi::detail::is_vector_of(abi_type(rule.dtype), rule.alignment);
-}
-bool is_output(const OperandRule& rule) noexcept {
-  if (rule.layout == LayoutRule::any) return rule.alignment == byte_width(rule.dtype);
-  return abi::detail::is_vector_of(abi_type(rule.dtype), rule.alignment);
-}
-
-bool is_served(const OperandRules& rules) {
-  if (!sm80_math(rules.a.dtype, rules.b.dtype, rules.accumulator, rules.math)) return false;
-  const auto outputs = sm80_outputs(rules.accumulator);
-  const auto is_served_output = [&](const OperandRule& rule) {
-    return std::ranges::find(outputs, rule.dtype) != outputs.end() && is_output(rule);
-  };
-  return is_input(rules.a) && is_input(rules.b) && is_served_output(rules.out) &&
-         (!rules.has_c || is_served_output(rules.c));
 }
 
 // Bytes of the widest access along columns of the computed matrix; 0 if they are not adjacent.
@@ -202,6 +108,10 @@ bool has_room_for_copies(const abi::Sm80Design& design) noexcept {
   const int copies =
       copy_words(abi::staged_a(design), threads) + copy_words(abi::staged_b(design), threads);
   const bool has_elements = design.a_vector_bytes < 4 || design.b_vector_bytes < 4;
+  // 8 to 16 bytes of tf32's 128x128x32 spilled (ptxas 13.0).
+  if ((design.has_indices || design.clears_outside) && words >= 128 &&
+      design.a == abi::DType::float32 && abi::k_steps(design) > 2)
+    return false;
   if (has_elements && abi::bytes_of(design.a) == 1 && words >= 128) return false;
   if (abi::detail::is_float8(design.a) &&
       (words >= 64 && (abi::k_steps(design) > 2 || has_elements)))
@@ -316,11 +226,14 @@ std::vector<OperandRule> sm80_grouped_output_rules(DType dtype) {
 
 // --- tiles --------------------------------------------------------------------------------------
 
-std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules) {
+std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules, const Sm80GroupForm& form) {
   std::vector<Sm80Tile> tiles;
   const auto offer = [&](const TileShape& shape, std::uint8_t mma_k) {
-    const Sm80Tile tile = tile_of(shape, mma_k, rules);
-    const abi::Sm80Design design = sm80_design(rules, tile);
+    Sm80Tile tile = tile_of(shape, mma_k, rules);
+    tile.indexed = form.indexed;
+    tile.clears_outside = form.clears_outside;
+    abi::Sm80Design design = sm80_design(rules, tile);
+    if (form != Sm80GroupForm{}) design.groups = abi::GroupSchedule::device;
     const bool has_room = operation::product_count(rules.math) == 1 ||
                           abi::accumulators_per_thread(design) < 64 || abi::k_steps(design) <= 2;
     if (abi::is_legal(design) && has_room && has_room_for_copies(design)) tiles.push_back(tile);
@@ -343,12 +256,34 @@ Sm80Tile with_groups(Sm80Tile tile, abi::GroupSchedule schedule) noexcept {
   return tile;
 }
 
-bool is_turned_sm80(const OperandRules& rules) noexcept {
+Sm80GroupForm group_form(const Groups& groups) noexcept {
+  Sm80GroupForm form{.clears_outside = clears_outside(groups)};
+  if (groups.have_indices())
+    form.indexed =
+        groups.ragged == Ragged::n ? abi::IndexedExtent::columns : abi::IndexedExtent::rows;
+  return form;
+}
+
+bool is_turned_sm80(const OperandRules& rules, const Sm80Tile& tile) noexcept {
+  if (tile.indexed != abi::IndexedExtent::none) return tile.indexed == abi::IndexedExtent::columns;
   return rules.out.layout == LayoutRule::column;
 }
 
+std::optional<LayoutRule> layout_along(abi::IndexedExtent indexed) noexcept {
+  if (indexed == abi::IndexedExtent::none) return std::nullopt;
+  return indexed == abi::IndexedExtent::rows ? LayoutRule::column : LayoutRule::row;
+}
+
+bool takes_indices(const OperandRules& rules, abi::IndexedExtent indexed) noexcept {
+  const auto along = layout_along(indexed);
+  if (!along) return true;
+  const bool is_rows = indexed == abi::IndexedExtent::rows;
+  return (is_rows ? rules.a.layout == LayoutRule::row : rules.b.layout == LayoutRule::column) &&
+         rules.out.layout != *along && (!rules.has_c || rules.c.layout != *along);
+}
+
 abi::Sm80Design sm80_design(const OperandRules& rules, const Sm80Tile& tile) noexcept {
-  const bool turns = is_turned_sm80(rules);
+  const bool turns = is_turned_sm80(rules, tile);
   const OperandRule& first = turns ? rules.b : rules.a;
   const OperandRule& second = turns ? rules.a : rules.b;
   // k is adjacent in a row-major A and a column-major B; turned, in a column-major B that is A.
@@ -379,7 +314,9 @@ abi::Sm80Design sm80_design(const OperandRules& rules, const Sm80Tile& tile) noe
           .raster = tile.raster,
           .has_c = rules.has_c,
           .mma_k = tile.mma_k,
-          .groups = tile.groups};
+          .groups = tile.groups,
+          .has_indices = tile.indexed != abi::IndexedExtent::none,
+          .clears_outside = tile.clears_outside};
 }
 
 abi::Sm80Design sm80_design(const Kernel& kernel) noexcept {
@@ -390,7 +327,7 @@ Sm80Tile sm80_tile(const Kernel& kernel) noexcept { return kernel.design().as<Sm
 
 Sm80Extents sm80_extents(const OperandRules& rules, const Sm80Tile& tile,
                          const GemmProblem& problem) noexcept {
-  const bool turns = is_turned_sm80(rules);
+  const bool turns = is_turned_sm80(rules, tile);
   const auto rows = static_cast<unsigned>(turns ? problem.n : problem.m);
   const auto columns = static_cast<unsigned>(turns ? problem.m : problem.n);
   return {.rows = rows,
@@ -400,7 +337,7 @@ Sm80Extents sm80_extents(const OperandRules& rules, const Sm80Tile& tile,
 }
 
 GroupTileExtents extents_in_out(const Sm80Tile& tile, const OperandRules& rules) noexcept {
-  const bool turns = is_turned_sm80(rules);
+  const bool turns = is_turned_sm80(rules, tile);
   return {.m = turns ? tile.n : tile.m, .n = turns ? tile.m : tile.n};
 }
 
@@ -423,36 +360,6 @@ std::string split_text(const Sm80Tile& tile) { return split_text(split_word(tile
 std::string_view schedule_text(abi::GroupSchedule schedule) noexcept {
   constexpr std::string_view texts[] = {"", "device", "persistent", "host"};
   return texts[static_cast<std::size_t>(schedule)];
-}
-
-std::string sm80_name(const Kernel& kernel) {
-  const Sm80Tile tile = sm80_tile(kernel);
-  return gemm_name(fmt::format("sm80v{}", sm80_version), kernel.operands(),
-                   fmt::format("{}{}_{}_{}_{}_{}{}_s{}{}", math_word(kernel.operands().math),
-                               mma_k_word(tile.mma_k), tile_text(tile), warps_text(tile),
-                               split_text(tile), tile.raster.along == abi::Along::m ? 'm' : 'n',
-                               tile.raster.band, tile.stages, group_word(tile.groups)),
-                   kernel.epilogue());
-}
-
-std::optional<Sm80Parts> parse_sm80_name(std::string_view name) {
-  constexpr std::size_t design_words = 6;
-  const std::string head = fmt::format("sm80v{}", sm80_version);
-  auto parts = read_gemm_name(name, head, design_words + 1);
-  const auto groups = parts ? read_group_word(parts->design.back()) : std::nullopt;
-  if (!groups) parts = read_gemm_name(name, head, design_words);
-  if (!parts) return std::nullopt;
-  std::string_view instruction = parts->design[0];
-  const std::uint8_t mma_k = read_mma_k(instruction);
-  const auto math = read_math(instruction);
-  auto tile = read_tile(std::span(parts->design).subspan(1));
-  if (!math || !tile) return std::nullopt;
-  tile->mma_k = mma_k;
-  if (groups) tile->groups = *groups;
-  parts->rules.math = *math;
-  if (!is_served(parts->rules) || !abi::is_legal(sm80_design(parts->rules, *tile)))
-    return std::nullopt;
-  return Sm80Parts{.rules = parts->rules, .tile = *tile, .epilogue = parts->epilogue};
 }
 
 }  // namespace gemmery::templates

@@ -35,12 +35,14 @@ struct Sm80Tile {
   abi::SplitMode split = abi::SplitMode::none;
   std::uint8_t mma_k = 0;  // as in abi::Sm80Design
   abi::GroupSchedule groups = abi::GroupSchedule::none;
-  std::uint8_t unused = 0;   // where padding would be
-  std::uint16_t slices = 1;  // of k, in serial and parallel
+  abi::IndexedExtent indexed = abi::IndexedExtent::none;
+  std::uint16_t slices = 1;     // of k, in serial and parallel
+  bool clears_outside = false;  // sets what of out belongs to no group to zero
+  std::uint8_t unused = 0;      // where padding would be
 
   friend bool operator==(const Sm80Tile&, const Sm80Tile&) = default;
 };
-static_assert(sizeof(Sm80Tile) == 18);
+static_assert(sizeof(Sm80Tile) == 20);
 
 // How the products of a problem are formed, by its types and `math`; nullopt if they are not
 // supported.
@@ -64,17 +66,34 @@ std::vector<OperandRule> sm80_output_rules(DType dtype);
 // For groups that may end anywhere: also single elements of a row or column.
 std::vector<OperandRule> sm80_grouped_output_rules(DType dtype);
 
+// What kernels of groups find by indices, and whether they set what of out belongs to no group to
+// zero.
+struct Sm80GroupForm {
+  abi::IndexedExtent indexed = abi::IndexedExtent::none;
+  bool clears_outside = false;
+
+  friend bool operator==(const Sm80GroupForm&, const Sm80GroupForm&) = default;
+};
+Sm80GroupForm group_form(const Groups& groups) noexcept;
+
 // The tiles that discovery offers for these operands, best for large problems first, without splits
 // of k.
-std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules);
+std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules, const Sm80GroupForm& form = {});
 // A tile with k split `slices` times, or streamed.
 Sm80Tile with_split(Sm80Tile tile, abi::SplitMode mode, std::uint16_t slices) noexcept;
 
 // The same tile in a grouped kernel.
 Sm80Tile with_groups(Sm80Tile tile, abi::GroupSchedule schedule) noexcept;
 
-// True if the kernel computes out^T = B^T A^T, for a column-major out.
-bool is_turned_sm80(const OperandRules& rules) noexcept;
+// True if the kernel computes out^T = B^T A^T, for a column-major out or columns by index: what it
+// finds by indices are rows.
+bool is_turned_sm80(const OperandRules& rules, const Sm80Tile& tile) noexcept;
+
+// True if kernels with these operands can find this by indices: rows of a row-major A (columns of a
+// column-major B), whose elements of out and C are not adjacent from one to the next.
+bool takes_indices(const OperandRules& rules, abi::IndexedExtent indexed) noexcept;
+// The layout that out and C of such kernels do not have; nullopt if any will do.
+std::optional<LayoutRule> layout_along(abi::IndexedExtent indexed) noexcept;
 
 // The design as the device sees it.
 abi::Sm80Design sm80_design(const OperandRules& rules, const Sm80Tile& tile) noexcept;
@@ -104,7 +123,8 @@ std::string split_text(const Sm80Tile& tile);
 std::string_view schedule_text(abi::GroupSchedule schedule) noexcept;
 
 // "sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_128x128x32_2x2x1_none_m8_s4"; with "_groups",
-// "_groups-persistent" or "_groups-host" behind it where the kernel is of grouped products.
+// "_groups-persistent" or "_groups-host" behind it where the kernel is of grouped products, and
+// "-rows", "-columns" and "-zero" behind that.
 std::string sm80_name(const Kernel& kernel);
 
 // The rules and tile of a name; nullopt for other names and for illegal designs.

@@ -49,9 +49,11 @@ std::span<const Target> targets_of(const Kernel& kernel) {
 
 std::string find_sm80_group_failure(const GemmProblem& problem) {
   std::string failure = find_group_failure(problem);
-  return failure.empty() && problem.groups->are_on_host
-             ? find_table_failure(problem, sizeof(abi::Sm80GroupTableParams))
-             : failure;
+  if (failure.empty()) failure = find_outside_failure(problem);
+  if (!failure.empty() || !problem.groups->are_on_host) return failure;
+  return find_table_failure(problem, problem.groups->have_indices()
+                                         ? sizeof(abi::Sm80IndexedTableParams)
+                                         : sizeof(abi::Sm80GroupTableParams));
 }
 
 // The first constraint on types that the whole family fails, in words; empty if it supports them.
@@ -92,12 +94,26 @@ std::vector<OperandRule> fitting(const std::vector<OperandRule>& rules, const Ma
   return fit;
 }
 
+Sm80GroupForm form_of(const GemmProblem& problem) {
+  return problem.groups ? group_form(*problem.groups) : Sm80GroupForm{};
+}
+
+std::vector<Sm80Tile> tiles_of(const GemmProblem& problem, const OperandRules& rules) {
+  return sm80_tiles(rules, form_of(problem));
+}
+
 // The rules under which operands of a problem may be multiplied.
 std::vector<OperandRules> fitting_rules(const GemmProblem& problem) {
+  const abi::IndexedExtent indexed = form_of(problem).indexed;
   const auto& [m, n, k] = std::array{problem.m, problem.n, problem.k};
   const auto a = fitting(sm80_input_rules(problem.a.dtype), problem.a, m, k);
   const auto b = fitting(sm80_input_rules(problem.b.dtype), problem.b, k, n);
-  const auto output_rules = problem.groups ? sm80_grouped_output_rules : sm80_output_rules;
+  const auto output_rules = [&](DType dtype) {
+    auto rules = problem.groups ? sm80_grouped_output_rules(dtype) : sm80_output_rules(dtype);
+    std::erase_if(rules,
+                  [&](const OperandRule& rule) { return rule.layout == layout_along(indexed); });
+    return rules;
+  };
   const auto out = fitting(output_rules(problem.out.dtype), problem.out, m, n);
   std::vector<OperandRule> c(1);
   if (problem.c) c = fitting(output_rules(problem.c->dtype), *problem.c, m, n);
@@ -113,6 +129,7 @@ std::vector<OperandRules> fitting_rules(const GemmProblem& problem) {
                          .accumulator = problem.accumulator,
                          .math = problem.math,
                          .has_c = problem.c.has_value()});
+  std::erase_if(all, [&](const OperandRules& rules) { return !takes_indices(rules, indexed); });
   return all;
 }
 
@@ -146,10 +163,13 @@ std::string find_misfit(const Kernel& kernel, const Query& query) {
   return query.problem.groups ? find_label_failure(extents, query.problem) : std::string();
 }
 
+bool has_labels(const Groups& groups) { return groups.sizes == GroupSizes::labels; }
+
 // What no tile does for labels.
 std::string find_sm80_label_failure(const OperandRules& rules, const GemmProblem& problem) {
   std::vector<GroupTileExtents> extents;
-  for (const Sm80Tile& tile : sm80_tiles(rules)) extents.push_back(extents_in_out(tile, rules));
+  for (const Sm80Tile& tile : tiles_of(problem, rules))
+    extents.push_back(extents_in_out(tile, rules));
   return find_label_failure(extents, problem);
 }
 
@@ -158,15 +178,26 @@ std::string find_failure_of_kernels(const Sm80Family& family, const Query& query
   const GemmProblem& problem = query.problem;
   const auto all =
       fitting_rules(problem.groups ? as_seen_by_groups(problem, GroupStores::clipped) : problem);
+  if (all.empty() && problem.groups && problem.groups->have_indices())
+    return "layouts: expected adjacent elements in rows of A (columns of B) that are found by "
+           "indices, and in rows or columns of the other operand, got other strides";
   if (all.empty())
     return "layouts: expected A and B with rows or columns of adjacent elements, got other strides";
   const OperandRules& rules = all.front();
   std::string failure = find_sm80_label_failure(rules, problem);
-  const Kernel last(family, rules, DesignBytes::of(sm80_tiles(rules).back()), problem.epilogue);
+  const Kernel last(family, rules, DesignBytes::of(tiles_of(problem, rules).back()),
+                    problem.epilogue);
   return failure.empty() ? find_misfit(last, query) : failure;
 }
 
-// Success if the kernel's schedule supports the place of the problem's sizes.
+std::string_view text_of(abi::IndexedExtent indexed) {
+  constexpr std::string_view texts[] = {"elements in their groups' order", "rows by index",
+                                        "columns by index"};
+  return texts[static_cast<std::size_t>(indexed)];
+}
+
+// Success if the kernel's schedule supports the place of the problem's sizes, and the kernel what
+// else the problem says of its groups.
 Status check_schedule(const Sm80Tile& tile, const GemmProblem& problem) {
   if (!problem.groups) return Status::success();
   const bool has_table = tile.groups == abi::GroupSchedule::host;
@@ -174,10 +205,18 @@ Status check_schedule(const Sm80Tile& tile, const GemmProblem& problem) {
     return Status::fail(fmt::format(
         "groups: expected sizes in {} memory for schedule={}, got them in {} memory",
         has_table ? "host" : "device", schedule_text(tile.groups), has_table ? "device" : "host"));
-  if (finds_labels(*problem.groups) && tile.groups != abi::GroupSchedule::device)
+  if (has_labels(*problem.groups) && tile.groups != abi::GroupSchedule::device)
     return Status::fail(
         fmt::format("groups: expected labels for schedule=device alone, got schedule={}",
                     schedule_text(tile.groups)));
+  const Sm80GroupForm form = form_of(problem);
+  if (form.indexed != tile.indexed)
+    return Status::fail(
+        fmt::format("groups: expected {}, got {}", text_of(tile.indexed), text_of(form.indexed)));
+  if (form.clears_outside != tile.clears_outside)
+    return Status::fail(fmt::format("groups: expected outside={}, got outside={}",
+                                    tile.clears_outside ? "zero" : "untouched",
+                                    form.clears_outside ? "zero" : "untouched"));
   std::string failure = find_sm80_group_failure(problem);
   return failure.empty() ? Status::success() : Status::fail(std::move(failure));
 }
@@ -192,13 +231,13 @@ void walk_schedule(const Sm80Tile& tile, const OperandRules& rules, abi::GroupSc
   if (abi::is_legal(sm80_design(rules, scheduled))) add(scheduled);
 }
 
-// Calls add(tile) for the schedules of a tile that support the sizes.
+// Calls add(tile) for the schedules of a tile that support the groups.
 template <class Add>
 void walk_schedules(const Sm80Tile& tile, const OperandRules& rules, const Groups& groups,
                     Add&& add) {
   if (groups.are_on_host) return walk_schedule(tile, rules, abi::GroupSchedule::host, add);
   walk_schedule(tile, rules, abi::GroupSchedule::device, add);
-  if (finds_labels(groups)) return;  // their tiles are found without a scan
+  if (has_labels(groups)) return;  // their tiles are found without a scan
   walk_schedule(tile, rules, abi::GroupSchedule::persistent, add);
 }
 
@@ -225,6 +264,22 @@ void walk_splits(const Sm80Tile& tile, const OperandRules& rules, const Query& q
 
 constexpr abi::GroupSchedule group_schedules[] = {
     abi::GroupSchedule::device, abi::GroupSchedule::persistent, abi::GroupSchedule::host};
+
+// Calls add(tile) for the listed kernels of groups: every schedule in the order of groups, by
+// index, and with zeros outside. A problem may get both of the latter.
+template <class Add>
+void walk_group_forms(const OperandRules& rules, Add&& add) {
+  constexpr Sm80GroupForm forms[] = {{},
+                                     {.clears_outside = true},
+                                     {.indexed = abi::IndexedExtent::rows},
+                                     {.indexed = abi::IndexedExtent::columns}};
+  for (const Sm80GroupForm& form : forms) {
+    if (!takes_indices(rules, form.indexed)) continue;
+    for (const Sm80Tile& tile : sm80_tiles(rules, form))
+      for (const abi::GroupSchedule schedule : group_schedules)
+        walk_schedule(tile, rules, schedule, add);
+  }
+}
 
 // Rules for A or B in the list of all kernels. Of grouped ones it has the widest accesses and
 // single elements; a problem may get others.
@@ -268,7 +323,9 @@ void walk_rules(const Sm80Products& products, bool has_groups, Visit&& visit) {
 }  // namespace
 
 bool Sm80Family::takes_groups(const Groups& groups) const noexcept {
-  return finds_groups(groups) || finds_labels(groups) || has_table_of(groups);
+  Groups divided = groups;
+  divided.outside = OutsideGroups::untouched;  // its kernels clear what is outside, too
+  return finds_groups(divided) || finds_labels(divided) || has_table_of(divided);
 }
 
 Sm80Family::Sm80Family()
@@ -293,7 +350,7 @@ void Sm80Family::match(const Query& query, std::vector<RankedKernel>& kernels) c
       if (find_misfit(kernel, query).empty())
         kernels.emplace_back(kernel, prediction.microseconds(candidate, rules));
     };
-    for (const Sm80Tile& tile : sm80_tiles(rules)) {
+    for (const Sm80Tile& tile : tiles_of(problem, rules)) {
       if (problem.groups)
         walk_schedules(tile, rules, *problem.groups, add);
       else
@@ -330,16 +387,13 @@ void Sm80Family::explain(const Query& query, std::vector<Reason>& reasons) const
 
 void Sm80Family::enumerate(const std::function<void(const Kernel&)>& visit) const {
   const auto visit_rules = [&](const OperandRules& rules, bool has_groups) {
-    for (const Sm80Tile& tile : sm80_tiles(rules)) {
-      if (!has_groups) {
-        visit(Kernel(*this, rules, DesignBytes::of(tile)));
-        continue;
-      }
-      for (const abi::GroupSchedule schedule : group_schedules)
-        walk_schedule(tile, rules, schedule, [&](const Sm80Tile& scheduled) {
-          visit(Kernel(*this, rules, DesignBytes::of(scheduled)));
-        });
-    }
+    const auto add = [&](const Sm80Tile& tile) {
+      visit(Kernel(*this, rules, DesignBytes::of(tile)));
+    };
+    if (has_groups)
+      walk_group_forms(rules, add);
+    else
+      std::ranges::for_each(sm80_tiles(rules), add);
   };
   for (const bool has_groups : {false, true})
     for (const Sm80Products& products : sm80_products())
@@ -375,6 +429,9 @@ std::vector<DesignField> Sm80Family::design_fields(const Kernel& kernel) const {
   const bool has_table = tile.groups == abi::GroupSchedule::host;
   fields.push_back({"groups", has_table ? "in a table of the host" : "found on the device"});
   fields.push_back({"schedule", std::string(schedule_text(tile.groups))});
+  if (tile.indexed == abi::IndexedExtent::rows) fields.push_back({"indices", "rows"});
+  if (tile.indexed == abi::IndexedExtent::columns) fields.push_back({"indices", "columns"});
+  if (tile.clears_outside) fields.push_back({"outside", "zero"});
   return fields;
 }
 

@@ -15,6 +15,8 @@ class Sm80Family final : public TemplateFamily {
 
   bool takes_pointers() const noexcept override { return true; }
   bool takes_groups(const Groups& groups) const noexcept override;
+  // Rows of a row-major A, and columns of a column-major B.
+  bool takes_indices(const Groups&) const noexcept override { return true; }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   void enumerate(const std::function<void(const Kernel&)>& visit) const override;

@@ -64,7 +64,7 @@ struct Sm80Launch {
         rules(packed.kernel.operands()),
         tile(sm80_tile(packed.kernel)),
         design(sm80_design(packed.kernel)),
-        is_turned(is_turned_sm80(rules)),
+        is_turned(is_turned_sm80(rules, tile)),
         extents(sm80_extents(rules, tile, problem)),
         limit(packed.max_multiprocessors > 0 ? static_cast<unsigned>(packed.max_multiprocessors)
                                              : 0x7fffffffU),
@@ -132,26 +132,58 @@ void pack_product(const Sm80Launch& launch, runtime::LaunchPlan& plan) {
   launch.set_shape(params.split.units, plan);
 }
 
-void pack_groups(const Sm80Launch& launch, runtime::LaunchPlan& plan) {
-  const GemmArguments& arguments = launch.request.arguments;
+// The host's table of the groups' tiles.
+abi::GroupTable table_of(const Sm80Launch& launch, const abi::GroupParams& groups) {
   const Sm80Extents& extents = launch.extents;
-  const abi::GroupParams groups = group_params(arguments, launch.is_turned);
-  unsigned blocks = 0;
-  if (launch.tile.groups == abi::GroupSchedule::host) {
-    const bool is_of_n = groups.ragged == abi::RaggedExtent::n;
-    const unsigned across = groups.ragged == abi::RaggedExtent::k
-                                ? extents.tile_rows * extents.tile_columns
-                            : is_of_n ? extents.tile_rows
-                                      : extents.tile_columns;
-    const abi::GroupTable table =
-        group_table(arguments, groups, is_of_n ? launch.tile.n : launch.tile.m, across);
-    blocks = table.rows[groups.count].first_tile;
+  const bool is_of_n = groups.ragged == abi::RaggedExtent::n;
+  const unsigned across = groups.ragged == abi::RaggedExtent::k
+                              ? extents.tile_rows * extents.tile_columns
+                          : is_of_n ? extents.tile_rows
+                                    : extents.tile_columns;
+  return group_table(launch.request.arguments, groups, is_of_n ? launch.tile.n : launch.tile.m,
+                     across);
+}
+
+// Returns the tiles of all groups.
+unsigned set_table_parameters(const Sm80Launch& launch, const abi::GroupParams& groups,
+                              runtime::LaunchPlan& plan) {
+  const GemmArguments& arguments = launch.request.arguments;
+  const abi::GroupTable table = table_of(launch, groups);
+  if (launch.design.has_indices)
+    plan.set_parameters(abi::Sm80IndexedTableParams{.gemm = launch.parameters(),
+                                                    .groups = groups,
+                                                    .gather = gather_params(arguments),
+                                                    .scatter = scatter_params(arguments),
+                                                    .table = table});
+  else
     plan.set_parameters(
         abi::Sm80GroupTableParams{.gemm = launch.parameters(), .groups = groups, .table = table});
-  } else {
-    blocks = most_tiles(extents_in_out(launch.tile, launch.rules), launch.problem);
+  return table.rows[groups.count].first_tile;
+}
+
+void set_group_parameters(const Sm80Launch& launch, const abi::GroupParams& groups,
+                          runtime::LaunchPlan& plan) {
+  const GemmArguments& arguments = launch.request.arguments;
+  if (launch.design.has_indices)
+    plan.set_parameters(abi::Sm80IndexedParams{.gemm = launch.parameters(),
+                                               .groups = groups,
+                                               .gather = gather_params(arguments),
+                                               .scatter = scatter_params(arguments)});
+  else
     plan.set_parameters(abi::Sm80GroupedParams{.gemm = launch.parameters(), .groups = groups});
-  }
+}
+
+void pack_groups(const Sm80Launch& launch, runtime::LaunchPlan& plan) {
+  const abi::GroupParams groups = group_params(launch.request.arguments, launch.is_turned);
+  const bool has_table = launch.tile.groups == abi::GroupSchedule::host;
+  unsigned blocks = 0;
+  if (has_table)
+    blocks = set_table_parameters(launch, groups, plan);
+  else
+    set_group_parameters(launch, groups, plan);
+  // What is outside of groups takes as many blocks as if they filled out.
+  if (!has_table || launch.design.clears_outside)
+    blocks = most_tiles(extents_in_out(launch.tile, launch.rules), launch.problem);
   if (launch.tile.groups == abi::GroupSchedule::persistent)
     blocks = std::min(blocks, launch.blocks_at_once);
   launch.append_epilogue(plan);

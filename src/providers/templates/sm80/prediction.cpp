@@ -161,7 +161,7 @@ Sm80Prediction::Sm80Prediction(const GemmProblem& problem, const OperandRules& t
 double Sm80Prediction::microseconds(const Sm80Tile& tile, const OperandRules& rules) const {
   const abi::Sm80Design design = sm80_design(rules, tile);
   GemmProblem problem = problem_;
-  if (is_turned_sm80(rules)) std::swap(problem.m, problem.n);
+  if (is_turned_sm80(rules, tile)) std::swap(problem.m, problem.n);
   const bool is_wide = abi::needs_sm90_mma(design);
   const double fma_per_clock =
       fma_per_clock_ * (is_wide ? wide_double_factor(device_.target) : 1.0);

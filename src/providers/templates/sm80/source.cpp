@@ -38,6 +38,8 @@ std::string rest_of_design(const abi::Sm80Design& design) {
   if (design.mma_k > 0) text += fmt::format(", .mma_k = {}", design.mma_k);
   if (design.groups != abi::GroupSchedule::none)
     text += fmt::format(", .groups = GroupSchedule::{}", text_of(design.groups));
+  if (design.has_indices) text += ", .has_indices = true";
+  if (design.clears_outside) text += ", .clears_outside = true";
   return text;
 }
 
@@ -67,20 +69,22 @@ struct KernelWords {
   std::string_view function;
 };
 
-KernelWords words_of(abi::GroupSchedule schedule) {
-  if (schedule == abi::GroupSchedule::none) return {"sm80", "Sm80Params", "sm80_gemm"};
-  const bool has_table = schedule == abi::GroupSchedule::host;
-  return {"sm80_grouped", has_table ? "Sm80GroupTableParams" : "Sm80GroupedParams",
-          "sm80_grouped_gemm"};
+KernelWords words_of(const abi::Sm80Design& design) {
+  if (design.groups == abi::GroupSchedule::none) return {"sm80", "Sm80Params", "sm80_gemm"};
+  const bool has_table = design.groups == abi::GroupSchedule::host;
+  const std::string_view in_order = has_table ? "Sm80GroupTableParams" : "Sm80GroupedParams";
+  const std::string_view indexed = has_table ? "Sm80IndexedTableParams" : "Sm80IndexedParams";
+  return {"sm80_grouped", design.has_indices ? indexed : in_order, "sm80_grouped_gemm"};
 }
 
 }  // namespace
 
 runtime::EmittedSource Sm80Family::emit(const Kernel& kernel, Target) const {
   const abi::Sm80Design design = sm80_design(kernel);
-  const KernelWords words = words_of(design.groups);
+  const KernelWords words = words_of(design);
   const EpilogueText epilogue =
-      epilogue_text(kernel, is_turned_sm80(kernel.operands()), words.parameters, words.function);
+      epilogue_text(kernel, is_turned_sm80(kernel.operands(), sm80_tile(kernel)), words.parameters,
+                    words.function);
   return {.text = fmt::format(
               "// {}\n"
               "{}"

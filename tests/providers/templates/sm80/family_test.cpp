@@ -119,7 +119,8 @@ TEST(Sm80Groups, come_before_those_of_cuda_cores) {
           "4096x512x1024 groups=300 a=bf16", "1024x1024x8192 groups=8 ragged=k a=bf16:c out=f32",
           "2048x8192x2048 groups=16 ragged=n a=bf16", "4096x1024x512 groups=8 masked=i32 a=bf16",
           "8192x4096x2048 groups=8 ends=i32/host a=bf16", "512x512x512 groups=8 a=f64",
-          "2048x512x512 groups=8 a=int8 out=int32"}) {
+          "2048x512x512 groups=8 a=int8 out=int32", "8192x4096x2048 groups=8 outside=zero a=bf16",
+          "8192x4096x2048 groups=8 gather=i32/of=2048 scatter=i32 a=bf16"}) {
       const Kernel first = kernels_of(std::string("grouped_gemm ") + words, device).front();
       EXPECT_EQ(first.family().name(), "sm80") << words << " on " << device;
     }
@@ -149,6 +150,14 @@ TEST(Sm80Groups, have_names_by_their_schedule) {
       EXPECT_EQ(kernel->metadata().design_value("schedule"), schedule);
     }
   EXPECT_FALSE(find_kernel(name + "-other"));
+  for (const char* const form : {"-rows", "-zero", "-rows-zero"})
+    for (const auto& [word, schedule] : schedules) {
+      const auto kernel = find_kernel(name + word + form);
+      ASSERT_TRUE(kernel) << word << form;
+      EXPECT_EQ(kernel->name(), name + word + form);
+      EXPECT_EQ(kernel->metadata().design_value("schedule"), schedule);
+    }
+  EXPECT_FALSE(find_kernel(name + "-zero-rows"));
   // No blocks share k of a group.
   EXPECT_FALSE(
       find_kernel("sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_64x64x64_2x2x1_parallel2_m8_s4_"
@@ -177,6 +186,33 @@ TEST(Sm80Groups, are_refused_by_name) {
                 .supports(parse_problem("gemm 96x64x64 a=bf16").problem, a100)
                 .error(),
             "groups: expected a grouped problem, got one GEMM");
+}
+
+// Rows by index and zeros outside of groups are other kernels, of the layouts that allow them.
+TEST(Sm80Groups, serve_the_form_that_they_are_made_for) {
+  const DeviceInfo a100 = *find_device_info("a100");
+  const auto of = [](const char* line) { return parse_problem(line).problem; };
+  const GemmProblem in_order = of("grouped_gemm 96x64x64 groups=4 a=bf16");
+  const GemmProblem gathered = of("grouped_gemm 96x64x64 groups=4 gather=i32/of=9 a=bf16");
+  const GemmProblem with_zeros = of("grouped_gemm 96x64x64 groups=4 outside=zero a=bf16");
+  const Kernel plain = get_kernels(in_order, a100).front();
+  EXPECT_EQ(get_kernels(gathered, a100).front().supports(in_order, a100).error(),
+            "groups: expected rows by index, got elements in their groups' order");
+  EXPECT_EQ(plain.supports(gathered, a100).error(),
+            "groups: expected elements in their groups' order, got rows by index");
+  EXPECT_EQ(get_kernels(with_zeros, a100).front().supports(in_order, a100).error(),
+            "groups: expected outside=zero, got outside=untouched");
+  EXPECT_EQ(plain.supports(with_zeros, a100).error(),
+            "groups: expected outside=untouched, got outside=zero");
+  EXPECT_EQ(reason_of("grouped_gemm 96x64x64 groups=4 gather=i32/of=9 a=bf16:c", "a100"),
+            "layouts: expected adjacent elements in rows of A (columns of B) that are found by "
+            "indices, and in rows or columns of the other operand, got other strides");
+  EXPECT_EQ(reason_of("grouped_gemm 96x64x64 groups=0 outside=zero a=bf16", "a100"),
+            "groups: expected at least one with zeros outside of groups, got none");
+  const char* const columns =
+      "sm80v1_gemm_bf16r16_bf16c16_bf16c16_acc-f32_mma_64x64x64_2x2x1_none_m8_s4_groups-columns";
+  ASSERT_TRUE(find_kernel(columns));
+  EXPECT_EQ(find_kernel(columns)->metadata().design_value("indices"), "columns");
 }
 
 // Groups that end anywhere have single elements at their ends; others are stored in whole accesses.
