@@ -23,10 +23,10 @@ class GroupSlicer;
 class IndexedGroup;
 }  // namespace operation
 
-// What a GEMM may have beside A, B, out and the accumulator.
+// The options of a GEMM besides A, B, out and the accumulator type.
 struct GemmOptions {
-  // Its shape broadcasts to out's by NumPy's rule. The presence of a C is part of the problem; with
-  // beta = 0 it is not read.
+  // Its shape broadcasts to out's by NumPy's rule. Whether there is a C is part of the problem;
+  // with beta = 0, C is not read.
   std::optional<Tensor> c = std::nullopt;
   double alpha = 1;  // with alpha = 0, A and B are not read (BLAS rule)
   double beta = 0;   // another value needs a C
@@ -42,9 +42,9 @@ struct GemmOptions {
 // or, with an epilogue, the D that its program computes from the accumulators.
 //
 // A is (M,K) or (L,M,K), B (K,N) or (L,K,N), out (M,N) or (L,M,N). Batches of A and B broadcast: a
-// missing batch dimension, an extent of 1 or a stride of 0. Any strides serve for A, B and C; out's
+// missing batch dimension, an extent of 1 or a stride of 0. A, B and C may have any strides; out's
 // elements must not overlap each other, nor those of an input, except that C may be exactly out.
-// Zero extents are legal; K = 0 gives alpha * 0 + beta * C. The tensors' memory stays the caller's.
+// Zero extents are legal; K = 0 gives alpha * 0 + beta * C. The caller owns the tensors' memory.
 // All operands are on one device.
 //
 // A, B, C, out and the tensors of an epilogue, except results of reductions, may each be a batch by
@@ -63,7 +63,7 @@ class GEMMERY_API GemmArguments {
   // operand, expected and got.
   GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out, DType accumulator_type,
                 const GemmOptions& options = {});
-  // With the accumulator of `default_accumulator`.
+  // The accumulator type is `default_accumulator`.
   GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out,
                 const GemmOptions& options = {});
 
@@ -72,8 +72,8 @@ class GEMMERY_API GemmArguments {
   double alpha() const noexcept { return alpha_; }
   double beta() const noexcept { return beta_; }
 
-  // Views of rank 3: (L,M,K), (L,K,N), (L,M,N), broadcast dimensions with stride 0; of a
-  // convolution A and B have rank 5 (conv_arguments.hpp). `c` is empty if there is no C.
+  // Views of rank 3: (L,M,K), (L,K,N), (L,M,N), broadcast dimensions with stride 0; for a
+  // convolution, A and B have rank 5 (conv_arguments.hpp). `c` is empty if there is no C.
   const Tensor& a() const noexcept { return a_; }
   const Tensor& b() const noexcept { return b_; }
   const Tensor& out() const noexcept { return out_; }
@@ -89,7 +89,7 @@ class GEMMERY_API GemmArguments {
   // New memory or scalars for the same problem. Throws Error (invalid_argument) if the problem
   // would change: a null or less aligned pointer, an overlap, a beta other than 0 without a C. For
   // a batch by pointers, `data` is another array. Operands are "A", "B", "C", "out", "sizes" of
-  // groups, and the names of the epilogue's tensors; one of those that is called A, B or out is
+  // groups, and the names of the epilogue's tensors; an epilogue tensor called A, B or out is
   // "epilogue.A", …
   void set_data(std::string_view operand, const void* data);
   void set_scalars(double alpha, double beta);           // of the default program

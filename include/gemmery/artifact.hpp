@@ -34,18 +34,18 @@ struct CompileResult {
 };
 
 struct CompileOptions {
-  int jobs = 0;  // at a time; 0: GEMMERY_NUM_COMPILE_JOBS, else the cores
-  // Also the PTX of each kernel, which emulated devices run, for a file to keep.
+  int jobs = 0;  // at a time; 0: GEMMERY_NUM_COMPILE_JOBS, else one per core
+  // Also makes the PTX of each kernel, which files can keep and emulated devices run.
   bool with_ptx = false;
-  // Called after each compilation, by one thread at a time, with the result, the number that are
-  // done, and the number of all.
+  // Called after each compilation, by one thread at a time, with the result, the number of finished
+  // jobs and the number of all jobs.
   std::function<void(const CompileResult&, std::size_t done, std::size_t all)> progress = {};
   // Requests cancellation: running compilations are cancelled, and no other one starts.
   std::stop_token stop = {};
 };
 
 // Compiles in parallel; results are in the order of the jobs. A failed job does not affect others.
-// An exception of `progress` stops jobs that have not begun and is rethrown.
+// If `progress` throws, jobs that have not begun are dropped and the exception is rethrown.
 GEMMERY_API std::vector<CompileResult> compile_all(std::span<const CompileJob> jobs,
                                                    const CompileOptions& options = {});
 GEMMERY_API std::vector<CompileResult> compile_all(std::span<const Kernel> kernels, Target target,
@@ -65,8 +65,9 @@ struct SaveOptions {
 };
 
 // Writes one self-contained file: cubins, sources, logs, designs, resources. Code that is given
-// twice for a target is stored once, with the problems of both. Written to a temporary file and
-// renamed. Throws Error: unsupported for kernels that are not compiled (those of the CPU), io.
+// twice for a target is stored once, with the problems of both. The file is written under a
+// temporary name and renamed. Throws Error: unsupported for kernels that are not compiled (those of
+// the CPU), io.
 GEMMERY_API void save_artifacts(const std::string& path, std::span<const StoredArtifact> artifacts,
                                 const SaveOptions& options = {});
 
@@ -74,12 +75,13 @@ GEMMERY_API void save_artifacts(const std::string& path, std::span<const StoredA
 // Families of users must be registered before. Throws Error: io for a file that cannot be read or
 // is damaged; unsupported for one of another format, or with a family, a version of a family, a
 // kernel or a target that this library does not have. Code that was never launched is unloaded from
-// its devices with the last copy of the artifact; other code stays loaded, once for the same code.
+// its devices when the last copy of the artifact is destroyed; launched code stays loaded, equal
+// code only once.
 GEMMERY_API std::vector<StoredArtifact> load_artifacts(const std::string& path);
 
 // --- looking into files --------------------------------------------------------------------------
 
-// The entry of a file for one kernel and one target, also if this library cannot load it.
+// The entry of a file for one kernel and one target, even if this library cannot load it.
 struct ArtifactSummary {
   std::string kernel_name;
   std::string provider;
@@ -103,12 +105,12 @@ struct ArtifactSummary {
 };
 
 struct ArtifactFileSummary {
-  std::string library_version;  // that wrote it
+  std::string library_version;  // of the library that wrote it
   std::size_t bytes = 0;
   std::vector<ArtifactSummary> kernels;
 };
 
-// Throws Error (io, unsupported) if the file is not an undamaged file of this format.
+// Throws Error (io, unsupported) if the file is damaged or has another format.
 GEMMERY_API ArtifactFileSummary inspect_artifacts(const std::string& path);
 
 }  // namespace gemmery

@@ -41,7 +41,8 @@ class GEMMERY_API Buffer {
 };
 
 // Copies between any two devices, in the order of the stream (of the GPU involved); host memory
-// must stay unchanged until the stream has been synchronised. Fills with one byte value likewise.
+// must stay unchanged until the stream has been synchronised. `fill` sets every byte to one value,
+// in the same order.
 GEMMERY_API void copy(void* destination, Device to, const void* source, Device from,
                       std::size_t bytes, Stream stream);
 GEMMERY_API void fill(void* destination, std::uint8_t value, std::size_t bytes, Stream stream);

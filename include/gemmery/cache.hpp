@@ -23,12 +23,12 @@ struct CacheCounters {
   std::uint64_t foreign = 0;        // another user's, writable by others, or of another key
   std::uint64_t other_version = 0;  // written by a library with another format
   std::uint64_t unreadable = 0;     // the file system failed
-  // What was compiled then:
+  // Code that was compiled after a miss:
   std::uint64_t kept = 0;
   std::uint64_t duplicates = 0;  // another process had stored it already
-  std::uint64_t not_kept = 0;    // the file system failed, or it is larger than the cache may be
-  std::uint64_t evicted = 0;     // removed for others to find room
-  // Locks, which save work only:
+  std::uint64_t not_kept = 0;    // the file system failed, or it exceeds the cache's size limit
+  std::uint64_t evicted = 0;     // removed to make room for others
+  // Locks, which only avoid duplicate work:
   std::uint64_t waits = 0;     // for another process that was compiling the same
   std::uint64_t timeouts = 0;  // waits that timed out
   std::uint64_t bytes_read = 0;
@@ -57,7 +57,7 @@ struct CachedCode {
   std::string form;   // "cubin" or "ptx"
   std::string entry;  // the kernel's function
   std::int64_t bytes = 0;
-  std::chrono::system_clock::time_point used_at;  // within a minute
+  std::chrono::system_clock::time_point used_at;  // accurate to a minute
 };
 
 struct CacheCheck {
@@ -74,7 +74,7 @@ struct CacheRemoval {
 GEMMERY_API CacheReport cache_report();
 
 // The functions below are for the user's own cache, not for shared ones. All throw Error:
-// unavailable if it cannot be used, invalid_argument for an invalid environment variable.
+// unavailable if the cache cannot be used, invalid_argument for an invalid environment variable.
 
 // Most recently used first.
 GEMMERY_API std::vector<CachedCode> list_cache();

@@ -19,8 +19,7 @@
 
 namespace gemmery {
 
-// One number for all spatial dimensions, or one for each: depth, height, width, of those that there
-// are.
+// One number for all spatial dimensions, or one for each: the last ones of depth, height, width.
 class PerDimension {
  public:
   PerDimension(std::int64_t value)  // NOLINT: a number for all
@@ -41,12 +40,12 @@ class PerDimension {
   std::size_t count_;
 };
 
-// How filters meet images.
+// How filters are applied to images.
 struct ConvSettings {
   PerDimension stride = 1;
   PerDimension padding = 0;                        // on both sides
-  std::optional<PerDimension> upper_padding = {};  // behind the last pixel, where it differs
-  PerDimension dilation = 1;                       // 1: taps of neighbouring pixels
+  std::optional<PerDimension> upper_padding = {};  // after the last pixel, if it differs
+  PerDimension dilation = 1;                       // 1: taps read adjacent pixels
   std::int64_t groups = 1;                         // of channels: group j of K sees group j of C
   ConvMode mode = ConvMode::cross_correlation;
 };
@@ -58,7 +57,7 @@ struct ConvSettings {
 //
 // and likewise with one spatial dimension (N, W, C) or three (N, D, H, W, C). Tensors are channels
 // last: their channels are adjacent. A and B may have any other strides; the pixels of out (the
-// taps of dw) are at one distance from each other. Strides of extents 0 and 1 do not matter.
+// taps of dw) must be equally spaced. Strides of extents 0 and 1 do not matter.
 //
 //   P = floor((H + lower + upper - dilation * (R - 1) - 1) / stride) + 1
 //
@@ -66,10 +65,10 @@ struct ConvSettings {
 // a transposed convolution whose output padding is not below its stride, but is below its dilation.
 //
 // An epilogue's operands, and C, broadcast to out by NumPy's rule: bias (K), residual (N, P, Q, K),
-// (N, 1, 1, K), (1, P, Q, 1). A reduction's result has extents of 1 along what is reduced, or lacks
-// leading ones: (K) for one sum of each channel. The problem then has a matrix for each image where
-// one of all pixels cannot express an operand; with groups such operands are refused, as are those
-// that vary along height but not along width.
+// (N, 1, 1, K), (1, P, Q, 1). A reduction's result has extents of 1 along reduced dimensions, or
+// omits leading ones: (K) for one sum per channel. If one matrix of all pixels cannot express an
+// operand, the problem has one matrix per image; with groups such operands are refused, as are
+// operands that vary along height but not along width.
 //
 // It converts to GemmArguments, which `get_kernels`, `explain`, `supports`, `compile`, `run`,
 // `bind` and artifacts take; views of A and B there have rank 5: (N, D, H, W, C), (K, T, R, S,

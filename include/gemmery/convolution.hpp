@@ -13,9 +13,9 @@ namespace gemmery {
 
 // x[N, H, W, C] are images, w[K, R, S, C/g] filters, y[N, P, Q, K] outputs.
 enum class ConvKind : std::uint8_t {
-  fprop,  // y of x and w
-  dgrad,  // dx of dy and w
-  wgrad,  // dw of dy and x
+  fprop,  // y from x and w
+  dgrad,  // dx from dy and w
+  wgrad,  // dw from dy and x
 };
 GEMMERY_API std::string_view name(ConvKind kind) noexcept;
 GEMMERY_API std::optional<ConvKind> parse_conv_kind(std::string_view word) noexcept;
@@ -25,8 +25,8 @@ enum class ConvMode : std::uint8_t { cross_correlation, convolution };
 GEMMERY_API std::string_view name(ConvMode mode) noexcept;
 GEMMERY_API std::optional<ConvMode> parse_conv_mode(std::string_view word) noexcept;
 
-// What the matrices of a problem's batch are: one for each group of channels (one in all without
-// groups), or one for each image.
+// What the matrices of a problem's batch are: one per group of channels (a single one without
+// groups), or one per image.
 enum class ConvBatch : std::uint8_t { groups, images };
 GEMMERY_API std::string_view name(ConvBatch batch) noexcept;
 GEMMERY_API std::optional<ConvBatch> parse_conv_batch(std::string_view word) noexcept;
@@ -57,7 +57,7 @@ struct Convolution {
   Spatial filter{1, 1, 1};    // T, R, S
   Spatial output{1, 1, 1};    // O, P, Q
   Spatial stride{1, 1, 1};
-  Spatial dilation{1, 1, 1};  // 1: taps of neighbouring pixels
+  Spatial dilation{1, 1, 1};  // 1: taps read adjacent pixels
   Spatial lower{0, 0, 0};     // padding before the first pixel
   Spatial upper{0, 0, 0};     // padding after the last pixel
   // In elements, from image to image (of w from filter to filter), then along depth, height and

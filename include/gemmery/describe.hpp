@@ -159,7 +159,7 @@ struct EpilogueFunctor {
   Kind kind = Kind::linear_combination;
   epilogue::Activation activation = epilogue::Activation::identity;
   Element element_output = Element::float32;
-  int epilogue_vector_length = 1;  // elements of C and D to an access: C's alignment
+  int epilogue_vector_length = 1;  // elements of C and D per access: C's alignment
   Element element_accumulator = Element::float32;
   Element element_compute = Element::float32;
   std::optional<gemmery::epilogue::Program> program = std::nullopt;  // of a visitor
@@ -334,8 +334,8 @@ class GEMMERY_API GemmArguments {
 
 // --- grouped GEMM -------------------------------------------------------------------------------
 
-// Where PyCUTLASS finds the tiles of problems. Sizes are in host memory either way, where problems
-// of equal size are joined into one launch, so both give the same launches and bits.
+// Where PyCUTLASS computes the tiles of problems. Here sizes are in host memory in both modes, and
+// problems of equal size share a launch, so both give the same launches and bits.
 enum class SchedulerMode : std::uint8_t { Device, Host };
 GEMMERY_API std::string_view name(SchedulerMode mode) noexcept;
 
@@ -360,8 +360,8 @@ class GEMMERY_API GemmOperationGrouped : public GemmOperationUniversal {
   SchedulerMode precompute_mode_;
 };
 
-// The operands of each problem, packed in their layouts. Problems of equal size are one launch, so
-// there are as many launches as different sizes; where layouts are interleaved, copies more.
+// The operands of each problem, packed in their layouts. Problems of equal size share a launch, so
+// there are as many launches as different sizes; interleaved layouts add copies.
 class GEMMERY_API GemmGroupedArguments {
  public:
   // `pointers` has one of each operand for each problem; C may be empty with beta = 0. The caller
@@ -391,7 +391,7 @@ struct ReductionDescription {
   Element element_accumulator;          // of the partial sums
   Element element_compute;
   EpilogueFunctor epilogue_functor;
-  int count = 1;  // elements to an access: C's alignment
+  int count = 1;  // elements per access: C's alignment
   int partitions_per_stage = 4;
 
   friend bool operator==(const ReductionDescription&, const ReductionDescription&) = default;

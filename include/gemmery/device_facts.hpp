@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which facts of the table of devices no source confirms.
+// Facts in the table of devices that no source confirms.
 #pragma once
 
 #include <string_view>

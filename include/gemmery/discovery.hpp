@@ -39,8 +39,8 @@ GEMMERY_API std::vector<RankedKernel> get_kernels(const GemmProblem& problem,
                                                   const DeviceInfo& device,
                                                   const Filter& filter = {});
 
-// The same lists without a copy. The library keeps the answers of GPU queries that no user's
-// family, history or metadata filter may change; an equal query gets the same object again.
+// The same lists without a copy. The library caches answers to GPU queries that no user's family,
+// history or metadata filter can change; an equal query gets the same object.
 using KernelList = std::shared_ptr<const std::vector<RankedKernel>>;
 GEMMERY_API KernelList get_shared_kernels(const GemmArguments& arguments,
                                           const Filter& filter = {});
@@ -62,14 +62,14 @@ GEMMERY_API std::optional<Target> environment_target();
 GEMMERY_API std::optional<Kernel> find_kernel(std::string_view kernel_name);
 
 // For every family and design class: the first constraint that failed, or how many kernels fit. A
-// filter's providers omit the reasons of other providers; its target counts as a constraint; its
-// metadata are ignored.
+// filter by provider omits the reasons of other providers; a target counts as a constraint; a
+// metadata filter is ignored.
 struct Explanation {
   std::string problem;
   std::string device;
   std::vector<Reason> reasons;
-  // The GEMM that a convolution is as it lies in memory, which is what families were asked about;
-  // empty for other problems.
+  // The plain GEMM that families were asked about, if the operands' layout makes a convolution one;
+  // otherwise empty.
   std::string runs_as = {};
 };
 GEMMERY_API Explanation explain(const GemmArguments& arguments, const Filter& filter = {});
@@ -88,7 +88,7 @@ struct PerformanceCliff {
   double predicted_us;  // of the first kernel for the problem as it is
   double padded_us;     // of the first kernel for the padded one
   Kernel missed;        // that kernel
-  std::string failed;   // the constraint that keeps its family from the problem as it is
+  std::string failed;   // its family's constraint that the unpadded problem fails
 };
 
 // nullopt if padding would not help, and on the CPU. Discovery logs the same as one warning per

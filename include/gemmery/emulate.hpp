@@ -114,7 +114,7 @@ struct EmulationReport {
   std::vector<EmulatedLine> coverage;     // a row for each instruction, if wanted
   std::vector<std::string> unused_rules;  // that matched no finding
 
-  // No finding but suppressed ones and those by the letter of the model, and no time-out.
+  // True if every finding is suppressed or by the letter of the model, and nothing timed out.
   GEMMERY_API bool passed() const noexcept;
 };
 

@@ -208,7 +208,7 @@ enum class Adjacent : std::uint8_t { none, along_n, along_m };
 // The properties of one epilogue operand that a kernel is compiled for.
 struct EpilogueOperandRule {
   std::string name;
-  bool is_number = false;  // passed with the launch; nothing else counts then
+  bool is_number = false;  // passed with the launch; the other fields are unused then
   bool is_output = false;
   DType dtype = DType::float32;
   bool varies_l = false, varies_m = false, varies_n = false;
@@ -227,7 +227,7 @@ struct EpilogueRules {
 // The id of a program with these operands; equal rules always get the same id. Any thread. The
 // default program is never interned: `default_epilogue` stands for it.
 GEMMERY_API EpilogueId intern(const EpilogueRules& rules);
-// What was interned; for `default_epilogue` the program of linear_combination() without operands.
+// The interned rules; for `default_epilogue`, the program of linear_combination() without operands.
 GEMMERY_API const EpilogueRules& rules_of(EpilogueId epilogue) noexcept;
 // The program's text.
 GEMMERY_API std::string_view text(EpilogueId epilogue) noexcept;
@@ -236,7 +236,7 @@ GEMMERY_API std::string_view text(EpilogueId epilogue) noexcept;
 GEMMERY_API std::string digest(EpilogueId epilogue);
 GEMMERY_API EpilogueId find_epilogue(std::string_view digest) noexcept;  // default where unknown
 
-// Reads the default program, white space apart. Throws Error (unsupported) for any other.
+// Accepts the default program, ignoring white space. Throws Error (unsupported) for any other.
 GEMMERY_API EpilogueId parse_epilogue(std::string_view program);
 
 }  // namespace gemmery

@@ -63,16 +63,16 @@ class GEMMERY_API Family {
   // name.
   virtual bool takes_pointers() const noexcept { return false; }
 
-  // True if kernels of this family take groups of this form (GroupedGemmArguments). The same holds
-  // as for pointers.
+  // True if kernels of this family take groups of this form (GroupedGemmArguments). Otherwise, the
+  // same as for pointers.
   virtual bool takes_groups(const Groups&) const noexcept { return false; }
 
-  // True if kernels of this family take these groups with gather or scatter indices, beside
-  // `takes_groups`.
+  // True if kernels of this family take these groups with gather or scatter indices; `takes_groups`
+  // must hold, too.
   virtual bool takes_indices(const Groups&) const noexcept { return false; }
 
-  // True if kernels of this family take this convolution (ConvArguments). The same holds as for
-  // pointers. A convolution that is a plain GEMM is asked for as one, of every family.
+  // True if kernels of this family take this convolution (ConvArguments). Otherwise, the same as
+  // for pointers. A convolution that is a plain GEMM is passed to every family as a GEMM.
   virtual bool takes_convolution(const Convolution&) const noexcept { return false; }
 
   // Appends every kernel that supports the query, with its predicted time.

@@ -14,10 +14,10 @@ namespace gemmery::epilogue {
 // each step to float32.
 struct FunctorTypes {
   DType out = DType::float32;
-  int count = 1;  // elements of out to an access: a power of two of at most 16 bytes
+  int count = 1;  // elements of out per access: a power of two of at most 16 bytes
   DType accumulator = DType::float32;
   DType compute = DType::float32;
-  bool reads_c = true;  // false stands for beta == 0: C is not read, so that its NaNs stay out
+  bool reads_c = true;  // false stands for beta == 0: C is not read, so its NaNs have no effect
 };
 
 enum class Activation : unsigned char {

@@ -78,7 +78,7 @@ typedef struct gemmery_device {
   int32_t index;
 } gemmery_device;
 
-/* "cuda:0", "emulated:h200". The device is not opened; whether it exists shows when it is used. */
+/* "cuda:0", "emulated:h200". The device is not opened; its first use shows whether it exists. */
 GEMMERY_API gemmery_result gemmery_parse_device(const char* text, gemmery_device* device);
 /* The number of GPUs that CUDA finds; 0 without a driver. */
 GEMMERY_API gemmery_result gemmery_count_devices(int32_t* count);
@@ -150,10 +150,10 @@ typedef struct gemmery_gemm {
   double beta;
   const char* accumulator; /* "f32"; NULL: f64 for f64, int32 for integers, f32 otherwise */
   const char* math;        /* NULL: "native" */
-  /* Operands by pointers. 0: the tensor's data is memory. Otherwise it is an array of L addresses
-   * in the device's memory, one for each matrix of a tensor (L, rows, columns), whose strides[0] is
-   * ignored, and the number is what divides every address: bytes, a power of two from the width of
-   * an element on. Kernels read the array: it may change between launches. */
+  /* Batches by an array of pointers. 0: the tensor's data points to elements. Otherwise it points
+   * to L addresses in the device's memory, one for each matrix of a tensor (L, rows, columns) whose
+   * strides[0] is ignored. The number is the alignment of every address in bytes, a power of two
+   * not below an element's width. Kernels read the array: it may change between launches. */
   int32_t a_pointers;
   int32_t b_pointers;
   int32_t c_pointers;

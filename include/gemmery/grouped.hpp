@@ -54,10 +54,10 @@ struct GroupOffsets {
   bool check = false;
   // Rows by index, in any order (columns where N differs): row t of all groups is row gather[t] /
   // gather_divide of A, which may have any number of rows, and is stored to row scatter[t] of out.
-  // There are T indices each, in the memory where out is; they are read when the work runs. A
-  // gather index of -1 reads a row of zeros; a scatter index of -1 stores nothing. Indices of rows
-  // in no group are not read. An epilogue, C included, applies to out's rows: its operands have as
-  // many rows as out has.
+  // Each array has T indices, in the memory where out is, and is read when the work runs. A gather
+  // index of -1 reads a row of zeros; a scatter index of -1 stores nothing. Indices of rows in no
+  // group are not read. An epilogue, C included, applies to out's rows: its operands have as many
+  // rows as out has.
   //
   // Several rows may be gathered from one, but each row of out must get at most one. On the CPU
   // every run checks this and the range of each index before it writes anything; with `check` it is
@@ -101,8 +101,8 @@ struct GroupedProblem {
 // `bind` and artifacts take.
 class GEMMERY_API GroupedGemmArguments {
  public:
-  // Throws Error like GemmArguments, and for sizes with a wrong count, width or place, or in the
-  // memory of out unless they are read now.
+  // Throws Error like GemmArguments, and for sizes that have a wrong count, width or place, or that
+  // overlap out unless they are read now.
   GroupedGemmArguments(const Tensor& A, const Tensor& B, const Tensor& out, DType accumulator_type,
                        const GroupOffsets& offsets, const GemmOptions& options = {});
   // A list of problems with the same types, layouts and math. Each may have its own C, alpha and

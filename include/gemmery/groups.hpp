@@ -12,7 +12,7 @@
 namespace gemmery {
 
 // What the array of sizes holds. There are G groups; T is the number of elements along the extent
-// that differs, of all groups and of the gaps between them.
+// that differs, in all groups and the gaps between them.
 enum class GroupSizes : std::uint8_t {
   ends,    // G: where each group ends; the first one starts at 0 (torch's offs)
   prefix,  // G + 1: a 0, then the ends

@@ -29,7 +29,7 @@ class Family;
 class Artifact;
 class PreparedLaunch;
 
-// The layouts of an operand that a kernel takes.
+// The operand layouts that a kernel accepts.
 enum class LayoutRule : std::uint8_t { row, column, any };
 GEMMERY_API std::string_view name(LayoutRule rule) noexcept;
 

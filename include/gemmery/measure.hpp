@@ -15,7 +15,7 @@ namespace gemmery {
 struct MeasureOptions {
   Device device = Device::cpu();
   int samples = 11;      // timed batches; the median of them is reported
-  double sample_ms = 5;  // least length of a batch
+  double sample_ms = 5;  // minimum duration of a batch
   double warmup_ms = 20;
   std::uint64_t seed = 0;  // 0 = fresh
 };
@@ -31,7 +31,7 @@ struct Measurement {
   int runs_per_sample = 0;
   int buffer_sets = 0;  // operand sets that were rotated through
   double flops_per_second = 0;
-  double roofline_us = 0;  // the least time by peak arithmetic and memory bandwidth of the device
+  double roofline_us = 0;     // lower bound by the device's peak arithmetic and bandwidth
   double roofline_share = 0;  // roofline_us / median_us
 };
 
@@ -39,7 +39,7 @@ struct Measurement {
 GEMMERY_API Measurement measure(const ProblemLine& line, const Kernel& kernel,
                                 const MeasureOptions& options);
 
-// Several kernels in turn, sample by sample, so that drifts of the clock affect all of them: one
+// Several kernels in turn, sample by sample, so that clock drift affects all of them: one
 // measurement per kernel.
 GEMMERY_API std::vector<Measurement> measure_interleaved(const ProblemLine& line,
                                                          const std::vector<Kernel>& kernels,

@@ -61,17 +61,17 @@ struct MatrixType {
   friend bool operator==(const MatrixType&, const MatrixType&) = default;
 };
 
-// out[l,m,n] = epilogue( sum over k of a[l,m,k] * b[l,k,n] ). `c` is present with a C, which is not
-// read if beta is 0.
+// out[l,m,n] = epilogue( sum over k of a[l,m,k] * b[l,k,n] ). `c` is set if there is a C, which is
+// not read if beta is 0.
 //
-// With `groups` it is a batch of l GEMMs that differ along one extent, which here is the sum over
-// all groups (T), or that of the largest group if each has its own matrices (masked, list). A
-// tensor that groups share has a batch stride of 0. See grouped.hpp.
+// With `groups` it is a batch of l GEMMs that differ in one extent. The field of that extent holds
+// the sum over all groups (T) or, if each group has its own matrices (masked, list), the largest
+// one. A tensor that groups share has a batch stride of 0. See grouped.hpp.
 //
 // With a `convolution`, m, n and k are extents of its GEMM, and l is the number of groups of
-// channels, or of images. `a` and `b` are what one tap sees of one row of pixels: their strides
-// lead from pixel to pixel, from channel to channel and from group to group (or image to image).
-// `out` is a matrix like any other. See conv_arguments.hpp.
+// channels, or of images. `a` and `b` describe what one tap reads of one row of pixels: their
+// strides lead from pixel to pixel, from channel to channel and from group to group (or image to
+// image). `out` is a matrix like any other. See conv_arguments.hpp.
 struct GEMMERY_API GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, l = 1;
   MatrixType a, b, out;
@@ -88,10 +88,10 @@ struct GEMMERY_API GemmProblem {
 
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 
-  // 2 for every multiply-add; the epilogue is not counted. For groups those of all T elements, or
-  // of groups of the expected size; for a convolution those of every tap of every pixel of y.
+  // 2 for every multiply-add; the epilogue is not counted. Groups count all T elements, or groups
+  // of the expected size; a convolution counts every tap of every pixel of y.
   GEMMERY_API double flops() const noexcept;
-  // The bytes of every operand once: the least memory traffic.
+  // The bytes of every operand once: the minimum memory traffic.
   GEMMERY_API double bytes() const noexcept;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream: the queue of one device that work is put on. A handle, not an owner.
+// A stream: a queue of work for one device. A handle, not an owner.
 #pragma once
 
 #include <gemmery/device.hpp>

@@ -19,7 +19,7 @@
 
 namespace gemmery {
 
-// What std::mdspan and its kin offer; read by `Tensor::from_mdspan`.
+// The interface of std::mdspan and its kin that `Tensor::from_mdspan` reads.
 template <class T>
 concept MdspanLike = requires(const T& view) {
   { view.data_handle() } -> std::convertible_to<const void*>;
@@ -43,7 +43,7 @@ struct PointerArray {
 };
 
 // A view of at most five dimensions. `data` points at the element of index 0 in every dimension,
-// also with negative strides. The memory stays the caller's and must outlive every use of the view,
+// also with negative strides. The caller owns the memory, which must outlive every use of the view,
 // asynchronous ones included. Its role in an operation decides if a view is written; inputs are
 // never written.
 class GEMMERY_API Tensor {
@@ -97,7 +97,7 @@ class GEMMERY_API Tensor {
                   std::span<const std::int64_t>(strides.data(), View::rank()), device);
   }
 
-  // Of a batch by pointers: their array.
+  // For a batch by pointers: the array of addresses.
   void* data() const noexcept { return data_; }
   DType dtype() const noexcept { return dtype_; }
   int rank() const noexcept { return rank_; }
@@ -123,8 +123,8 @@ class GEMMERY_API Tensor {
   // Elements; 1 for rank 0.
   std::int64_t element_count() const noexcept;
 
-  // The same view of other memory, for patching; shape and strides stay. Of a batch by pointers:
-  // another array of them.
+  // The same view of other memory, for patching; shape and strides stay. For a batch by pointers:
+  // another array of addresses.
   Tensor with_data(const void* data) const noexcept;
 
  private:
@@ -138,8 +138,8 @@ class GEMMERY_API Tensor {
 };
 
 // The addresses that a view covers, as [first, last) in bytes; both 0 for a view without elements.
-// For a batch by pointers those of the array: the addresses of its matrices are known only when
-// work runs.
+// For a batch by pointers, the range of the array: the addresses of its matrices are known only
+// when work runs.
 struct ByteRange {
   std::uintptr_t first = 0;
   std::uintptr_t last = 0;

@@ -29,7 +29,7 @@ namespace gemmery {
 
 // CUDA C++, compiled when it is first needed, kept by the disk cache, savable in artifact files.
 struct UserSource {
-  // With extern "C" __global__ functions. It can include only headers that its options name.
+  // Contains extern "C" __global__ functions. It can include only headers that its options name.
   // Compiler warnings are errors, as for our own kernels.
   std::string text;
   // NVRTC options: "-DTILE=64", "-I/usr/local/cuda/include". With options that read files, such as
@@ -37,8 +37,8 @@ struct UserSource {
   std::vector<std::string> options = {};
 };
 
-// Code for one target: a cubin, PTX, or both. GPUs run the cubin, or have their driver compile the
-// PTX where there is none; emulated devices run PTX.
+// Code for one target: a cubin, PTX, or both. GPUs run the cubin or, if there is none, PTX that the
+// driver compiles; emulated devices run PTX.
 struct UserImage {
   Target target;
   std::vector<std::byte> cubin = {};
@@ -159,8 +159,8 @@ struct UserKernel {
 // of 1. A layout of `any` needs both strides as parameters.
 //
 // Throws Error (invalid_argument) that names the kernel and the field: a name that is taken, a
-// parameter or grid that does not read, an operand that is not there, a block of more than 1024
-// threads, code that is missing; unsupported for what no device runs.
+// parameter or grid that does not parse, a missing operand, a block of more than 1024 threads,
+// missing code; unsupported for what no device runs.
 GEMMERY_API Kernel register_kernel(UserKernel kernel);
 
 // Removes a registered kernel from discovery; its name may then be given to another.
@@ -171,6 +171,6 @@ GEMMERY_API void withdraw_kernel(const Kernel& kernel);
 
 }  // namespace gemmery
 
-// Defined in a shared library of yours, it brings your kernels to the command line: `gemmery list
-// --load ./libmine.so` calls it once, and it calls register_kernel.
+// Define it in a shared library to bring your kernels to the command line: `gemmery list --load
+// ./libmine.so` calls it once, and it calls register_kernel.
 extern "C" GEMMERY_API void gemmery_register_kernels();
