@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters of metadata, as `get_kernels` asks them: a kernel without the field that a filter reads is skipped."""
+"""Filters of metadata, as `get_kernels` applies them: a kernel without the field that a filter reads is skipped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from gemmery.metadata import DesignMetadata, EpilogueMetadata, KernelMetadata, TensorAttributes
 
-# What designs have by the documentation and by the classes of gemmery.metadata, where no kernel that was asked has it.
+# Fields of designs that the documentation or the classes of gemmery.metadata have, even if no queried kernel has them.
 _OF_DESIGNS = {"tile_shape", "cluster_shape", "tile", "cluster", "instruction", "stages", "use_2cta_mma", "use_tma_store"}
 # What a filter may read of the parts of metadata that are None for some kernels: an epilogue, the attributes of C.
 _OF_OPTIONAL_PARTS = {*EpilogueMetadata.__dataclass_fields__, *TensorAttributes.__dataclass_fields__, "layout", "supports"}
@@ -34,7 +34,7 @@ class SkippingFilter:
             return False
 
     def refuse_unknown_fields(self) -> None:
-        """AttributeError for a field that no kernel that was asked has, nor the documentation of designs."""
+        """AttributeError for a field that neither a queried kernel nor the documentation of designs has."""
         if not self._lacking:
             return
         known = _OF_DESIGNS.union(*(asked.design or () for asked in self._asked))

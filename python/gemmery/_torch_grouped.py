@@ -39,12 +39,12 @@ def grouped_mm(
     (M, T) by (T, N) -> (G, M, N): groups of k.              y[g] = a[:, s:e] @ b[s:e] + bias[g]
     (G, M, K) by (G, K, N) -> (G, M, N): without offs.       y[g] = a[g] @ b[g] + bias[g]
 
-    Sizes stay on the device; groups may be empty, of any size, and unaligned. `offs[-1]` may be below T: what lies behind it
-    is left as allocated (`outside="untouched"`, as torch does it) or becomes "zero", at the cost of a fill. Gradients are zero
-    there. `bias` is (G, N) or (N), of any float type; for groups of columns there is none. `out_dtype`: by default the
+    Sizes stay on the device; groups may be empty, of any size, and unaligned. `offs[-1]` may be below T: what follows
+    is left uninitialised (`outside="untouched"`, as in torch) or set to "zero", at the cost of a fill. Gradients there are
+    zero. `bias` is (G, N) or (N), of any float type; for groups of columns there is none. `out_dtype`: by default the
     narrowest type that holds the values of both. Differentiable in mat_a, mat_b and bias.
 
-    Raises ValueError for shapes that do not fit, gemmery.UnsupportedError where no kernel serves the operands.
+    Raises ValueError for shapes that do not fit, gemmery.UnsupportedError if no kernel supports the operands.
     """
     if outside not in ("untouched", "zero"):
         raise ValueError(f'grouped_mm: outside: expected "untouched" or "zero", got {outside!r}')

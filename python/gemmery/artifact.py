@@ -43,7 +43,7 @@ def compile_all(
 ) -> list[CompiledArtifact | Exception]:
     """Compiles many kernels in parallel for a device (90, "h200") or an exact target ("sm_90a").
 
-    Results are in the order of the kernels; for a kernel that failed, its exception. `jobs` run at a time (0: the cores);
+    Results are in the order of the kernels; for a kernel that failed, its exception. `jobs` run at a time (0: one per core);
     `progress(done, all)` is called after each one. Ctrl-C cancels running compilations.
     """
     return _core.compile_all(list(kernels), cc, jobs, progress)

@@ -55,22 +55,22 @@ def emulate(
     kernel          CUDA C++ or PTX as text, or the path of a file (a `pathlib.Path`) with it
     grid, block, cluster   blocks, threads of a block, blocks of a cluster: a number, or up to three
     args            the kernel's parameters, in order: NumPy arrays in C order, which are buffers on the device and hold the
-                    results of the first schedule afterwards (but for read-only ones); `Unwritten(array)`; numbers, converted to
+                    results of the first schedule afterwards (except read-only ones); `Unwritten(array)`; numbers, converted to
                     the type that the kernel declares; NumPy's scalars, in their own type; bytes, a struct by value
     device          whose architecture and memory are emulated: "h200", "a100", ...
     entry           the kernel's name in the source or in the PTX; "": the only one
     shared_bytes    of dynamic shared memory
     seed            of the first schedule; the others follow
     options         for NVRTC: "-I/usr/local/cuda/include"
-    stop_at_first   ends at the first fault instead of going on behind it
+    stop_at_first   ends at the first fault instead of continuing after it
     timeout         in seconds, for all schedules
-    sample_blocks   runs so many blocks (clusters) only, which the seed chooses; 0: all
+    sample_blocks   runs only this many blocks (clusters), chosen by the seed; 0: all
     coverage        fills in `report.coverage`
     rules           for findings that are known: lines KIND[, FILE[:LINE][, KERNEL]]
 
     Raises InvalidArgumentError for code, an entry, arguments or extents that are not valid, CompileError with the compiler's
-    log, UnsupportedError for an instruction that the emulator does not know, UnavailableError without NVRTC. Findings raise
-    nothing.
+    log, UnsupportedError for an instruction that the emulator does not know, UnavailableError without NVRTC. Findings are not
+    raised.
     """
     code, file = _read(kernel)
     search = [f"-I{pathlib.Path(file).parent}"] if isinstance(kernel, os.PathLike) else []

@@ -55,7 +55,7 @@ class Kernel(abc.ABC):
     docs/python-own-kernels.md has whole examples.
     """
 
-    # Where operands lie: "cuda" or "cpu". Operands elsewhere are refused before `_supports` is asked.
+    # Where operands lie: "cuda" or "cpu". Operands elsewhere are refused before `_supports` is called.
     runs_on: ClassVar[str] = "cuda"
     # True if `_run` multiplies by args.alpha; otherwise only an alpha of 1 is supported. C is supported if the metadata's
     # operands have one.

@@ -38,8 +38,8 @@ def matmul(
         gemmery.matmul(a, b, epilogue=lambda accum, bias: gelu(accum + bias), bias=bias)
 
     out: written and returned; None: a new tensor of a's framework and of `out_dtype` (None: the narrowest type that
-        holds all values of a's and b's types, as NumPy promotes them; int32 of integers). Views of any strides
-        serve, also for a and b.
+        holds all values of a's and b's types, as NumPy promotes them; int32 for integers). Views, also a and b,
+        may have any strides.
     epilogue: a program as for EpilogueArguments, with its tensors and numbers as `operands`; or EpilogueArguments. A callable
         is traced only once as long as nothing that it reads changes (gemmery.fusion.trace).
     C, alpha, beta: alpha * a @ b + beta * C; beta is 1 if C is given. Only without an epilogue.

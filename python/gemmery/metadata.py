@@ -238,7 +238,7 @@ class EpilogueMetadata:
 class KernelMetadata:
     """The description of a kernel: operands, design, epilogue and targets.
 
-    kernel_name is stable, unique and versioned. kernel_class names its family. min_cc is the least compute capability
+    kernel_name is stable, unique and versioned. kernel_class names its family. min_cc is the lowest compute capability
     (0: the CPU). epilogue is None for the default program, alpha * accum + beta * C.
     """
 

@@ -138,7 +138,7 @@ class LaunchedDeclaration(Declaration, _Launch, total=False):
     entry: the name of its `extern "C" __global__` function.
     parameters: the entry's parameters, in order, one word each: "A", "out" (addresses), "m", "n", "k", "l" (i32),
         "A.row_stride", "A.leading" (i64), "alpha", "beta" (f32), a name of the epilogue, "=3.5", "workspace",
-        "A.map=64x128/128" (a tensor map); ":u32" behind a word gives it another type.
+        "A.map=64x128/128" (a tensor map); ":u32" after a word gives it another type.
     grid: blocks along x, y, z: "n/64" is rounded up, "multiprocessors*2", or a function of (problem, device).
     block, cluster: threads, and blocks of a cluster: (1, 1, 1). shared_bytes: dynamic shared memory: 0.
     clears_workspace: true if the workspace must be zero when the kernel starts.

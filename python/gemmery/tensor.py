@@ -25,10 +25,10 @@ def pointer_array(
 
     matrices: a list of L matrices of one shape, layout, type and device, whose addresses are copied into an array on the device
     now; or such an array, a packed tensor of L 64-bit integers, with `shape`, `dtype` and `strides` of (rows, columns) in
-    elements (None: packed, row major). The matrices, or the array, are kept alive by what is returned; matrices behind an array
-    are not. Kernels read the array, so the addresses in it may change between launches, graphs included.
-    alignment: the bytes that divide every address, which is a promise: a power of two from the width of an element on. None:
-    what the matrices have, or 16 for an array.
+    elements (None: packed, row major). The result keeps the matrices, or the array, alive, but not the matrices
+    that an array points to. Kernels read the array, so the addresses in it may change between launches, graphs included.
+    alignment: a promise: the bytes that divide every address, a power of two not below an element's width. None: that of the
+    matrices, or 16 for an array.
     Raises InvalidArgumentError for matrices that differ and arrays of another size.
 
         batch = gemmery.pointer_array([a0, a1, a2])

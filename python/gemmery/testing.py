@@ -9,8 +9,8 @@
         launch(SOURCE, grid=4, block=256, args=[numbers, sums])
         assert np.array_equal(sums, numbers.reshape(4, 256).sum(axis=1))
 
-`launch` is `gemmery.emulate` with the decorator's device and seeds. It fails the test, with the report of the emulator as the
-whole message, where a wrong result is possible. As a plugin (`pytest -p gemmery.testing`, or `pytest_plugins =
+`launch` is `gemmery.emulate` with the decorator's device and seeds. If a wrong result is possible, it fails the test, with the
+emulator's report as the whole message. As a plugin (`pytest -p gemmery.testing`, or `pytest_plugins =
 ["gemmery.testing"]` in conftest.py) it has the option `--emulated-seeds`, and a line at the end that says what was launched.
 """
 
@@ -28,7 +28,7 @@ __all__ = ["EmulationFailure", "Launches", "emulated"]
 
 
 class EmulationFailure(AssertionError):
-    """A kernel has findings by which a wrong result is possible, or its time ran out. `report` has them all."""
+    """A kernel has findings that make a wrong result possible, or its time ran out. `report` has them all."""
 
     def __init__(self, report: EmulationReport) -> None:
         super().__init__(f"\n{report}")

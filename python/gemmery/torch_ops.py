@@ -7,7 +7,7 @@
     gt.matmul(a, b, out=y)
     swish = gt.fused(lambda accum, bias: silu(accum + bias))
     y = swish(a, b, bias=bias)                             # traced here, once; inside torch.compile one operator
-    y = gt.grouped_mm(tokens, experts, offs=ends)          # groups of rows, as torch has it
+    y = gt.grouped_mm(tokens, experts, offs=ends)          # groups of rows, as in torch
 
 Each operator has a fake kernel, so that torch.compile sees shapes without a graph break. The first call of a problem
 compiles: make it before a CUDA graph is captured (torch.compile's own graphs do).
