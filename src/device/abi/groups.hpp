@@ -29,7 +29,7 @@ struct GroupParams {
 };
 
 /// A table of groups that the host makes. Row g has the group's first tile among those of all
-/// groups, and where its elements end; the row behind the last one has all tiles.
+/// groups, and where its elements end; the row after the last one has the number of all tiles.
 struct GroupTable {
   static constexpr unsigned most_groups = 320;  // with the other parameters in 4 KB
   struct Row {
@@ -54,8 +54,8 @@ struct SimtGroupTableParams {
   unsigned clears_outside;  // sets rows or columns of no group to zero
 };
 
-/// Where elements of groups lie: an index for each, -1 for none. Without data, element t is element
-/// t.
+/// Where elements of groups lie: an index for each, -1 for none. If data is null, element t is
+/// element t.
 struct IndexParams {
   const void* data;  // whole numbers of 32 or 64 bits
   unsigned is_wide;  // 64 bits
@@ -90,8 +90,8 @@ constexpr UInt64 most_group_tiles(const GroupParams& groups, unsigned tile, unsi
   return (whole + groups.count) * UInt64{tiles_across};
 }
 
-/// The position of a tile among those of a matrix, in the bands of a raster, where the extents are
-/// known on the device alone. There are fewer than 2^31 tiles.
+/// The position of a tile among those of a matrix, in the bands of a raster, for extents that only
+/// the device knows. There are fewer than 2^31 tiles.
 template <Raster raster>
 GEMMERY_HOST_DEVICE
 constexpr TilePosition position_in_bands(unsigned batch, unsigned tile_rows, unsigned tile_columns,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How tensor cores form products and add them up, beside the types of a kernel's operands.
+// How tensor cores form products and add them up, in addition to a kernel's operand types.
 #pragma once
 
 namespace gemmery::abi {
 
-/// `tf32` to `f16`, `bf16x6` and `bf16x9` are of float32 operands, `saturate` of integers (accumulators clamp at every
-/// instruction), `promoted` of 8-bit floats (the products of each block of k are added to float32
-/// accumulators by FADD); `native` for all other kernels.
+/// `tf32` to `f16`, `bf16x6` and `bf16x9` are for float32 operands, `saturate` for integers
+/// (accumulators clamp at every instruction), `promoted` for 8-bit floats (the products of each
+/// block of k are added to float32 accumulators by FADD); `native` for all other kernels.
 enum class MmaMath : unsigned char {
   native,
   tf32,

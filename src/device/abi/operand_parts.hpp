@@ -9,7 +9,7 @@
 //                            512 bytes each, in its place; part 3 lies in units of 512 bytes
 //                            behind the operand's tile. All of them in the 64-byte swizzle, which
 //                            wgmma takes in either major.
-//   tf32x3                   part 1 stays in place, part 2 lies behind the tile, both as TF32 is
+//   tf32x3                   part 1 stays in place, part 2 lies after the tile, both as TF32 is
 //                            multiplied: K-major, in the 128-byte swizzle.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace gemmery::abi {
 
-/// Parts of an operand; 1 where it is not split.
+/// Parts of an operand; 1 if it is not split.
 GEMMERY_HOST_DEVICE
 constexpr int part_count(MmaMath math) {
   switch (math) {
@@ -67,7 +67,7 @@ constexpr bool splits_to_bf16(MmaMath math) {
   return math == MmaMath::bf16x3 || math == MmaMath::bf16x6 || math == MmaMath::bf16x9;
 }
 
-/// Bytes behind the tile for each line of 128 bytes in it.
+/// Bytes after the tile for each line of 128 bytes in it.
 GEMMERY_HOST_DEVICE
 constexpr int part_bytes_per_line(MmaMath math) {
   if (math == MmaMath::tf32x3) return 128;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch by pointers: `data` points at an array of the addresses of its matrices. Here is how a
-// tensor map reaches each of them.
+// A batch by pointers: `data` points at an array of the addresses of its matrices. This file has
+// how a tensor map reaches each of them.
 #pragma once
 
 #include <device/abi/host_device.hpp>

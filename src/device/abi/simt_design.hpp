@@ -70,8 +70,8 @@ constexpr int thread_count(const SimtDesign& design) {
 /// The least number of blocks per multiprocessor, which limits registers. Two blocks of 256 threads
 /// with 8x8 accumulators each fit in 128 registers without spills if little is decoded, and hide
 /// each other's latency: 43.0 TF against 41.6 for f32, 41 against 35.5 for bf16 (4096^3, H200).
-/// Beside a C some designs spilled 4 to 24 bytes (ptxas 13.0): 16-bit operands on sm_80; float32 on
-/// sm_80 to sm_121, but where all four matrices are read and written by 16 bytes, out along rows.
+/// With a C some designs spilled 4 to 24 bytes (ptxas 13.0): 16-bit operands on sm_80; float32 on
+/// sm_80 to sm_121, except if all four matrices are accessed by 16 bytes, out along rows.
 GEMMERY_HOST_DEVICE
 constexpr int least_blocks_per_multiprocessor(const SimtDesign& design) {
   const bool is_copied = design.a == DType::float32 && design.b == DType::float32;

@@ -282,7 +282,7 @@ constexpr int least_blocks_per_multiprocessor(const SkinnyDesign& design, int ar
   return blocks > 1 ? blocks : 1;
 }
 
-/// Whether a multiprocessor of a target has the registers of one block.
+/// True if a multiprocessor of a target has the registers for one block.
 GEMMERY_HOST_DEVICE
 constexpr bool has_registers(const SkinnyDesign& design, int architecture = 80) {
   return register_estimate(design, architecture) * design.threads <= register_file;

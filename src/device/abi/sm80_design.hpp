@@ -204,7 +204,7 @@ constexpr int phase_bytes(const Sm80Design& design) {
   return most;
 }
 
-/// The tile of a grouped product is kept behind that.
+/// A grouped kernel keeps its current tile after that.
 inline constexpr int kept_group_tile_bytes = 48;
 GEMMERY_HOST_DEVICE
 constexpr int kept_group_tile_offset(const Sm80Design& design) {

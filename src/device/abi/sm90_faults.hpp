@@ -120,9 +120,9 @@ constexpr bool is_split(const Sm90Design& design) {
          design.tile_n % (16 * blocks) == 0;
 }
 
-/// What a consumer has for its accumulators. With 512 threads a kernel starts with 128 registers
-/// each, of which one wgmma may not fill more than 96 (ptxas 13.0, C7602), and 80 spill beside a C
-/// and the accumulators of other blocks. What spills by ptxas 13.0 otherwise:
+/// The registers of a consumer for its accumulators. With 512 threads a kernel starts with 128
+/// registers each, of which one wgmma may not fill more than 96 (ptxas 13.0, C7602), and 80 spill
+/// beside a C and the accumulators of other blocks. Otherwise these spill (ptxas 13.0):
 ///
 ///   with C, in turns           2 to 5 registers at 208 accumulators, 15 at 192 pairs in float16
 ///   with C, clusters along n   7 at 192, not in turns
@@ -257,8 +257,8 @@ constexpr bool is_raster(const Raster& raster) {
   return is_power_of_two && raster.band >= 1 && raster.band <= 64;
 }
 
-/// A block finds the tiles of groups by itself, and consumers that share them. The group's ends and
-/// its tile's place take registers that more than 128 accumulators do not leave.
+/// Groups need a block without a cluster and consumers that share each tile. The group's ends and
+/// the tile's place need registers that more than 128 accumulators do not leave.
 GEMMERY_HOST_DEVICE
 constexpr bool can_find_groups(const Sm90Design& design) {
   return design.schedule == Schedule::cooperative && !splits_columns(design) &&

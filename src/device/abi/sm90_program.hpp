@@ -10,7 +10,7 @@
 
 namespace gemmery::abi {
 
-// Per consumer, in shared memory behind everything else:
+// Per consumer, in shared memory after everything else:
 //
 //   staging  of each input that TMA brings: `tma_input_depth` tiles as large as one of out's
 //   vectors  of each input that is no full matrix: the elements of the consumer's columns or rows
@@ -28,7 +28,7 @@ constexpr bool is_vector(const EpilogueTensor& tensor) {
   return !(tensor.varies_m && tensor.varies_n);
 }
 
-/// True if a reduction to one value is kept across a consumer's tiles and handed over as a 64-bit
+/// True if a reduction to one value is kept across a consumer's tiles and then stored as a 64-bit
 /// word, which holds a float32. Not if blocks share tiles through the workspace: which of them
 /// finishes a tile depends on time, and so would the order of the additions.
 GEMMERY_HOST_DEVICE

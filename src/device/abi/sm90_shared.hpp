@@ -24,7 +24,7 @@ constexpr int b_tile_bytes(const Sm90Design& design) {
   return operand_stage_bytes(design.b_major, design.tile_n, atom_extent(design));
 }
 
-/// Bytes of the parts of a split operand that lie behind its tile.
+/// Bytes of the parts of a split operand that lie after its tile.
 GEMMERY_HOST_DEVICE
 constexpr int behind_bytes(MmaMath math, int tile_bytes) {
   return tile_bytes / sm90_swizzle_bytes * part_bytes_per_line(math);

@@ -4,9 +4,8 @@
 //
 // The staged tile is [k word][extent], where extent runs along m for A and n for B, so that the
 // multiplication reads vectors along extent. The copy is cut into units, each a short piece that
-// one thread moves; consecutive threads take k first, so far that 32 bytes of a k-contiguous row
-// are covered, then extent. With the pitch of abi::staged_pitch that is conflict-free for
-// transposing stores.
+// one thread moves; consecutive threads first cover 32 bytes of a k-contiguous row, then the
+// extent. With the pitch of abi::staged_pitch that is conflict-free for transposing stores.
 #pragma once
 
 #include <device/abi/dtype.hpp>

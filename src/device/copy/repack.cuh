@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies operands to where TMA can walk them. Chunks of 16 bytes are stored, adjacent ones by
+// Copies operands into a layout that TMA can load. Chunks of 16 bytes are stored, adjacent ones by
 // adjacent lanes; they are read by the widest accesses that lie within a line of the source:
 //
 //   elements adjacent   two aligned accesses of 16 bytes, shifted into one chunk: one access where

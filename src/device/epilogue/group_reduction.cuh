@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions of all of out to one value by groups of warps, each of which keeps its part until its
-// last region is done (device/abi/epilogue.hpp). Magnitudes as float32 have a shorter way
+// last region is done (device/abi/epilogue.hpp). Magnitudes in float32 are reduced more directly
 // (magnitude_reduction.cuh):
 //
 //   every group                   writes one word: its part, and a bit that says that it is there
 //   a warp of the last block      polls all words, adds the parts up in their order, stores the
 //                                 result, clears the words
 //
-// With a part, a fence and a counter, after which the last warp to arrive reads all parts, three
-// round trips to the L2 cache follow each other. A word needs no fence, and the waiting warp has
-// requested all words before the last one is written.
+// The alternative, a part, a fence and a counter, after which the last warp to arrive reads all
+// parts, takes three successive round trips to the L2 cache. A word needs no fence, and the waiting
+// warp has requested all words before the last one is written.
 #pragma once
 
 #include <device/abi/epilogue.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogues of a tile whose rows (or columns) go to elements of out that indices name: the
-// default one and programs. C, inputs and results are those of out's element. What goes nowhere is
-// neither read nor stored.
+// The epilogues, default and programs, of a tile whose rows (or columns) are scattered to out by
+// indices. C, inputs and results are indexed like out. A row without an element of out is neither
+// read nor stored.
 #pragma once
 
 #include <device/abi/groups.hpp>
@@ -25,7 +25,7 @@ class IndexedTargets {
                             unsigned row, unsigned column)
       : params_(params), scatter_(scatter), row_(row), column_(column) {}
 
-  /// The row and column of out; no_element where there is none.
+  /// The row and column of out; no_element if there is none.
   __device__ int row(int thread_row) const {
     const unsigned own = row_ + static_cast<unsigned>(row_spread(design).offset(thread_row));
     if (own >= params_.m) return no_element;

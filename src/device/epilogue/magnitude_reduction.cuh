@@ -7,7 +7,7 @@
 //   block 0                stores 0 and opens the result
 //   a warp of every block  waits for that while tiles are multiplied, counts itself, tells the
 //                          block's consumers; the last that counts closes the result again
-//   a consumer's warps     put their maximum in
+//   a consumer's warps     apply their maximum
 #pragma once
 
 #include <device/abi/epilogue.hpp>

@@ -26,8 +26,9 @@ __device__ __forceinline__ double abs(double x) { return fabs(x); }
 
 __device__ __forceinline__ float min(float x, float y) { return ptx::min_nan(x, y); }
 __device__ __forceinline__ float max(float x, float y) { return ptx::max_nan(x, y); }
-// -0 lies below 0, as it does for float. By instructions: NVVM 13.0 makes of `x < y ? x : y`, where
-// x is a constant 0 and y came from a narrower type, `y >= 0 ? 0 : y`, which loses the sign of -0.
+// -0 lies below 0, as it does for float. Written as instructions: NVVM 13.0 turns `x < y ? x : y`,
+// where x is a constant 0 and y came from a narrower type, into `y >= 0 ? 0 : y`, which loses the
+// sign of -0.
 __device__ __forceinline__ double min(double x, double y) {
   return x != x ? x : y != y ? y : ::fmin(x, y);
 }

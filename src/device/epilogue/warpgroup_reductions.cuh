@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A consumer warpgroup's reductions, from its threads' values to the parts that it hands over. A
-// reduction to one value is handed over once, after its last tile, as a part (group_reduction.cuh)
-// or into the result itself (magnitude_reduction.cuh). One per batch, like those of rows and
-// columns, is handed over as a part after each tile (reduction.cuh). So is every reduction where it
-// depends on time which consumer finishes a tile, since blocks share k through the workspace, and
-// where it is computed in float64, beside int32 accumulators: a group's word holds a float32.
+// A consumer warpgroup's reductions, from its threads' values to the parts that it writes. A
+// reduction to one value is written once, after the last tile, as a part (group_reduction.cuh) or
+// into the result itself (magnitude_reduction.cuh). One per batch, like those of rows and columns,
+// is written as a part after each tile (reduction.cuh). So is every reduction if blocks share k
+// through the workspace, since which consumer finishes a tile then depends on time, and if it is
+// computed in float64, for int32 accumulators: a group's word holds a float32.
 #pragma once
 
 #include <device/abi/epilogue.hpp>
@@ -40,8 +40,8 @@ class WarpgroupReductions {
     values_[output] = ReducerOf<Epilogue, output, Compute>::both(values_[output], value);
   }
 
-  /// Hands over the tile's parts for `region`. Parts of rows and columns are written already; those
-  /// of single values are written here.
+  /// Writes the tile's parts for `region`. Parts of rows and columns are written already; those of
+  /// single values are written here.
   __device__ __forceinline__ void end_tile(const Region& region) const {
     if constexpr (!has_any_output<Epilogue>(is_of_tiles)) return;
     write_parts(region);
@@ -60,7 +60,7 @@ class WarpgroupReductions {
       ptx::bar_arrive<opening_threads>(first_opening_barrier + consumer);
   }
 
-  /// Hands over reductions of all of out: to the results, or through the consumer's shared memory.
+  /// Writes reductions of all of out: to the results, or through the consumer's shared memory.
   __device__ __forceinline__ void finish(const Params& params, const Staged& staged) const {
     if constexpr (has_any_output<Epilogue>(is_of_magnitude)) {
       ptx::bar_sync<opening_threads>(first_opening_barrier + consumer_);  // waits for `open`
@@ -96,7 +96,7 @@ class WarpgroupReductions {
   static constexpr bool is_by_words(const abi::EpilogueTensor& output) {
     return is_kept(output) && !is_by_magnitude(output);
   }
-  /// True if one is handed over after each tile.
+  /// True if one is written after each tile.
   GEMMERY_HOST_DEVICE
   static constexpr bool is_of_tiles(const abi::EpilogueTensor& output) {
     return output.reduction != abi::Reduction::none && !is_kept(output);

@@ -55,8 +55,8 @@ __device__ inline void clear_elements(const DividedMatrix& matrix, unsigned firs
   }
 }
 
-/// The elements from `first` on that belong to groups, of the matrix of `group` where every group
-/// has its own. `Params` have `groups`, and a table or sizes in memory.
+/// The elements from `first` on that belong to groups, of the matrix of `group` if every group has
+/// its own. `Params` have `groups`, and a table or sizes in memory.
 template <class Params>
 __device__ __forceinline__ unsigned find_group_members(const Params& params, unsigned group,
                                                        unsigned first) {
@@ -72,8 +72,8 @@ __device__ __forceinline__ unsigned find_group_members(const Params& params, uns
   }
 }
 
-/// Sets to zero what of `out` belongs to no group. `threads` of all blocks call it; blocks stride
-/// over pieces of 32 elements along by `piece` across. `extent_across`: of out.
+/// Sets the elements of `out` that belong to no group to zero. `threads` of all blocks call it;
+/// blocks stride over pieces of 32 elements along by `piece` across. `extent_across`: of out.
 template <int bytes, class Params>
 __device__ inline void clear_outside_groups(const Params& params, const abi::SimtMatrix& out,
                                             unsigned extent_across,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM on CUDA cores for any types, strides and sizes: out = alpha * a b + beta * c, or what an
-// emitted epilogue makes of a b.
+// GEMM on CUDA cores for any types, strides and sizes: out = alpha * a b + beta * c, or an emitted
+// epilogue of a b.
 //
 //   A, B in global memory
 //     | copy/stage_operand: `stages` blocks of k in flight, decoded to words, zeros beyond edges
 //   [k][m], [k][n] in shared memory, a ring of `stages` slots
-//     | mma/simt: 16-byte reads, the next k's operands while the present k multiplies
+//     | mma/simt: 16-byte reads, the next k's operands while the current k multiplies
 //   thread_m x thread_n accumulators in each thread
-//     | reduce_slices: where groups of threads split k, their sums meet in a fixed order
+//     | reduce_slices: if groups of threads split k, adds accumulators in a fixed order
 //     | epilogue/linear_combination: alpha, beta * c, rounding, vector stores;
 //     | or epilogue/thread_tile: a program, its further results and reductions
 //   out in global memory

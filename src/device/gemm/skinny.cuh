@@ -4,13 +4,13 @@
 //
 //   A in global memory                     B in global memory
 //     | copy/row_panel: decoded to words     | copy/streamed_operand: vectors of up to 16 bytes,
-//   panel of k in shared memory              | `slots` steps of `loads` vectors under way
+//   panel of k in shared memory              | `slots` steps of `loads` vectors in flight
 //     |                                    a ring of slots in each thread's registers
 //     +------ gemm/skinny_multiplier --------+
 //   rows x columns accumulators in each thread
 //     | B adjacent along k: tile/lane_sums, lanes of a warp share columns
-//     | B adjacent along columns: groups share columns, their parts meet in shared memory
-//     | pipeline/slice_parts: where blocks split k
+//     | B adjacent along columns: groups share columns, added up in shared memory
+//     | pipeline/slice_parts: if blocks split k
 //   accumulators of the tile, some to each of the first threads
 //     | epilogue/linear_combination or epilogue/thread_tile, as in simt kernels
 //   out in global memory

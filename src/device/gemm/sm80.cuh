@@ -133,7 +133,7 @@ class Sm80Gemm {
   __device__ __forceinline__ void accumulate(const TileShare& share) {
     clear();
     const TileCorner corner = corner_of(share.tile);
-    // A group may begin at an address that no copy may have, where operands have no elements.
+    // If operands have no elements, a group may begin at an address that copies must not have.
     if constexpr (has_groups)
       if (params_.k == 0) return;
     const unsigned first_k = share.first_k_block * design.tile_k;

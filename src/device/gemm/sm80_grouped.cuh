@@ -10,7 +10,7 @@
 //   the group's part of out
 //   zeros in what belongs to no group, in designs that clear it
 //
-// The tile waits in shared memory behind the stages while the mainloop runs: in registers, 24 to 52
+// During the mainloop the tile is kept in shared memory, after the stages: in registers, 24 to 52
 // bytes of float32 kernels spilled (ptxas 13.0).
 #pragma once
 

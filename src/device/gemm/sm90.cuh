@@ -66,7 +66,7 @@ class Sm90Gemm {
   /// Initialises the barriers in the whole cluster before any thread arrives at them. All this may
   /// overlap the end of the previous kernel; afterwards that kernel's writes are visible. Every
   /// thread waits for it, also those that access no global memory: then the end of this kernel
-  /// implies the end of all kernels before it, on which a plain launch behind it relies.
+  /// implies the end of all kernels before it, on which a plain launch after it relies.
   template <class Initialize>
   __device__ void prepare(Initialize&& initialize_finish) const {
     initialize_finish();
@@ -305,7 +305,7 @@ class Sm90Gemm {
   const Mainloop mainloop_;
 };
 
-/// Runs both roles. `make_finish(shared address behind Sm90Shared, consumer, thread of the
+/// Runs both roles. `make_finish(shared address after Sm90Shared, consumer, thread of the
 /// warpgroup)` returns the `Finish` that computes the values of out from accumulators. Before that,
 /// all threads call `initialize_finish(that address)`. A warp that is not a consumer's calls
 /// `open_results(lane)` while the consumers multiply.
@@ -354,7 +354,7 @@ __device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
       [](unsigned) {}, [](unsigned) {});
 }
 
-/// The same of groups.
+/// The same for groups.
 template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupedParams& params) {
   static_assert(design.has_groups && !design.has_group_table);

@@ -23,10 +23,10 @@
 
 namespace gemmery::device {
 
-/// What consumers get to know of a tile, in units of 16 bytes.
+/// What consumers are told about a tile, in units of 16 bytes.
 struct GroupTileRecord {
   unsigned place[4];  // row, column, batch, row_end of OutputPlace
-  unsigned work[4];  // column_end of OutputPlace, blocks of k, elements of k, 1 behind the last one
+  unsigned work[4];   // column_end of OutputPlace, blocks of k, elements of k, 1 after the last
 };
 
 /// The records in shared memory, and their barriers.

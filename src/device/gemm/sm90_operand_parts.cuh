@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The splitting phase of sm90 kernels with float32 operands: it replaces the operands of a stage by
-// the parts that wgmma multiplies, in place and behind their tiles.
+// the parts that wgmma multiplies, in place and after their tiles.
 #pragma once
 
 #include <device/copy/operand_parts.cuh>

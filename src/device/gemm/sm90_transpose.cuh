@@ -18,7 +18,7 @@ class Sm90Transpose {
   static constexpr bool takes_turns = abi::takes_turns(design);
 
  public:
-  /// Made for each tile anew: addresses that are kept over its epilogue spill (ptxas 13.0).
+  /// Made anew for each tile: addresses that are kept across its epilogue spill (ptxas 13.0).
   __device__ explicit Sm90Transpose(unsigned consumer)
       : transposer_(ptx::opaque(threadIdx.x % 32)), consumer_(consumer) {}
 

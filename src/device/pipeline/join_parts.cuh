@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the parts of a tile that several blocks of threads multiplied become one:
+// Adds up the parts of a tile that several blocks of threads have multiplied:
 //
 //   serial      slice 0 leaves its accumulators in the workspace, each later one adds its own to
 //               them once its predecessor is done; the last one has them all
@@ -21,7 +21,7 @@ namespace gemmery::device {
 ///   sync()         waits for all of them
 ///   flag()         a word of shared memory, their own
 ///   leave(slot)    puts the calling thread's accumulators into the workspace
-///   add(slot)      adds what its like left there
+///   add(slot)      adds those that its counterpart left there
 ///   clear()        sets its accumulators to 0
 ///
 /// Returns true if the team now has all of the tile. All its threads call it; `counter` is the

@@ -20,8 +20,8 @@ __device__ inline void mbarrier_arrive(unsigned barrier) {
 }
 
 /// Arrives at a barrier of another block of the cluster (`mapa` made its address). Never write
-/// `.release.cluster` here: ptxas makes a fence of the whole device of it, and tiles of 128x256 ran
-/// at 75 % of their speed (H200).
+/// `.release.cluster` here: ptxas turns it into a fence of the whole device, and tiles of 128x256
+/// ran at 75 % of their speed (H200).
 __device__ inline void mbarrier_arrive_cluster(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }

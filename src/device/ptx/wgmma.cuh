@@ -49,8 +49,8 @@ __device__ __forceinline__ void declare_sums() {
 }
 
 /// Reads a thread's accumulators of 16 columns, from the first-th register on: four pairs of
-/// float16, eight floats or integers. The wgmmas that add to them must have been waited for. No
-/// other way leads out of these registers, and as asm volatile this one stays after the wait.
+/// float16, eight floats or integers. The wgmmas that add to them must have been waited for. This
+/// is the only way to read these registers; as asm volatile it stays after the wait.
 template <int block, int first>
 __device__ __forceinline__ void read_sums(unsigned* values) {
   asm volatile(

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tile scheduler of grouped GEMMs: it finds the group of a tile. A warp scans the sizes of 32
-// groups at a time. The host knows no sizes.
+// groups at a time. The host does not know the sizes.
 //
 //   sizes --ld--> lanes: begin and end of one group each
 //     | tiles of each group, their inclusive sum over the lanes
 //   the first lane whose sum exceeds the tile's number has its group
 //
-// Or found by bisection in a table that the host has made.
+// With a table from the host, the group is found by bisection in it.
 #pragma once
 
 #include <device/abi/groups.hpp>
@@ -33,7 +33,7 @@ struct GroupScanPlace {
   unsigned elements;
 };
 
-/// Which of the elements from `first` on are in [begin, end): bit i tells of element first + i.
+/// A mask of the elements from `first` on that are in [begin, end): bit i is element first + i.
 __device__ inline unsigned elements_between(unsigned begin, unsigned end, unsigned first) {
   const unsigned low = begin > first ? begin - first : 0;
   const unsigned high = end > first ? min(end - first, 32U) : 0;
@@ -83,7 +83,7 @@ class GroupScan {
     return {};
   }
 
-  /// Which of the elements from `first` on belong to groups of one tensor: bit i tells of element
+  /// A mask of the elements from `first` on that belong to groups of one tensor: bit i is element
   /// first + i. Called by all lanes, with the same `first`; all lanes get the same result.
   __device__ unsigned find_members(unsigned first) const {
     unsigned members = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups by a label for each row (or column): the label of a tile's first one is that of all, since
-// labels change at multiples of the tile only, except to that of padding behind the group's last.
+// Groups by a label for each row (or column): the label of a tile's first row holds for all, since
+// labels change only at multiples of the tile, except to padding after the group's last row.
 #pragma once
 
 #include <device/abi/groups.hpp>
@@ -11,7 +11,7 @@
 
 namespace gemmery::device {
 
-/// The label of one element; that of padding (-1) where it names no group.
+/// The label of one element; that of padding (-1) if it names no group.
 __device__ inline int label_at(const abi::GroupParams& groups, unsigned element) {
   const abi::Int64 label =
       groups.is_wide != 0

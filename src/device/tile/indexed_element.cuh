@@ -9,8 +9,8 @@ namespace gemmery::device {
 
 constexpr int no_element = -1;
 
-/// The element of a tensor that this element of all groups is; no_element for an index of -1.
-/// Indices that promise too much lead nowhere.
+/// The tensor's element for this element of all groups; no_element for an index of -1 or one out of
+/// range.
 __device__ inline int find_element(const abi::IndexParams& indices, unsigned position) {
   if (indices.data == nullptr) return static_cast<int>(position);
   const abi::Int64 index =
