@@ -18,8 +18,9 @@
 namespace gemmery::cli {
 namespace {
 
-constexpr std::array<std::string_view, 9> all_verbs{
-    "list", "explain", "run", "verify", "bench", "compile", "emulate", "cache", "doctor"};
+constexpr std::array<std::string_view, 10> all_verbs{"list",  "explain", "run",     "verify",
+                                                     "bench", "compile", "inspect", "emulate",
+                                                     "cache", "doctor"};
 
 // The parser with the values that it fills in.
 struct Parser {
@@ -127,6 +128,25 @@ void declare_compile(CLI::App& verb, Parser& parser) {
   add_format(verb, parser);
 }
 
+void declare_inspect(CLI::App& verb, Parser& parser) {
+  InspectOptions& options = parser.line.options.inspection;
+  add_selection(verb, parser.line.options);
+  add_top(verb, parser.line.options);
+  std::vector<CLI::Option*> forms;
+  const auto add_form = [&](const std::string& name, CodeView form) {
+    CLI::Option* const flag =
+        verb.add_flag_callback(name, [&options, form] { options.form = form; });
+    for (CLI::Option* const other : forms) flag->excludes(other);
+    forms.push_back(flag);
+  };
+  add_form("--resources", CodeView::resources);
+  add_form("--source", CodeView::source);
+  add_form("--ptx", CodeView::ptx);
+  add_form("--sass", CodeView::sass);
+  verb.add_flag("--inline", options.inlines_headers)->needs("--source");
+  add_format(verb, parser);
+}
+
 void declare_emulate(CLI::App& verb, Parser& parser) {
   EmulateOptions& options = parser.line.options.emulate;
   verb.add_option("kernel", options.kernel);
@@ -164,8 +184,8 @@ void declare_doctor(CLI::App& verb, Parser& parser) { verb.add_flag("--json", pa
 
 using Declaration = void (*)(CLI::App&, Parser&);
 constexpr std::array<Declaration, all_verbs.size()> declarations{
-    declare_list,    declare_explain, declare_run,   declare_verify, declare_bench,
-    declare_compile, declare_emulate, declare_cache, declare_doctor};
+    declare_list,    declare_explain, declare_run,     declare_verify, declare_bench,
+    declare_compile, declare_inspect, declare_emulate, declare_cache,  declare_doctor};
 
 // Our own --help instead of CLI11's.
 void add_help(CLI::App& app, Parser& parser) {
@@ -257,7 +277,8 @@ std::string_view unknown_option(std::span<const char* const> words,
 }
 
 void check_counts(const CommandLine& line) {
-  const bool takes_several = line.verb == "bench" || line.verb == "compile";
+  const bool takes_several =
+      line.verb == "bench" || line.verb == "compile" || line.verb == "inspect";
   if (!takes_several && line.options.kernels.size() > 1)
     throw_usage_error("--kernel was given twice", line.verb);
 }

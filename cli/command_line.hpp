@@ -32,6 +32,14 @@ struct EmulateOptions {
   bool wants_coverage = false;
 };
 
+enum class CodeView : std::uint8_t { resources, source, ptx, sass };
+
+// Options of gemmery inspect only.
+struct InspectOptions {
+  CodeView form = CodeView::resources;
+  bool inlines_headers = false;  // of the source
+};
+
 // The options of all verbs; each verb accepts those in its section of docs/cli.md.
 struct Options {
   std::vector<std::string> words;  // of the problems
@@ -60,6 +68,7 @@ struct Options {
   double sample_ms = 5;
   std::vector<std::string> libraries;  // with kernels of the user's own
   EmulateOptions emulate;
+  InspectOptions inspection;
 };
 
 struct CommandLine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemmery compile: compiles the best kernels of problems into one file, and inspects such files.
+// gemmery compile: compiles the best kernels of problems into one file.
 #include <algorithm>
 #include <stop_token>
 #include <utility>
@@ -9,6 +9,7 @@
 #include <gemmery/error.hpp>
 #include <gemmery/family.hpp>
 
+#include "cli/code_summary.hpp"
 #include "cli/device_choice.hpp"
 #include "cli/interrupt_scope.hpp"
 #include "cli/problem_words.hpp"
@@ -45,16 +46,6 @@ void add_choice(std::vector<Choice>& choices, const CompileJob& job, const std::
   } else if (std::ranges::find(known->problems, problem) == known->problems.end()) {
     known->problems.push_back(problem);
   }
-}
-
-ChosenDevice choose_gpu(const Options& options) {
-  ChosenDevice device = choose_device(options);
-  if (!device.info.target.is_cpu()) return device;
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = "--target",
-               .expected = "the target of a GPU",
-               .got = "cpu, whose kernels are part of the library",
-               .hint = "for example: --target sm_90a"});
 }
 
 void choose_for(const Options& options, const std::vector<ProblemLine>& lines,
@@ -159,92 +150,12 @@ ExitCode compile_into_file(const Options& options, Output& output) {
   return compiled.size() == results.size() ? ExitCode::success : ExitCode::failed;
 }
 
-// --- looking into a file ------------------------------------------------------------------------
-
-std::string design_text(const ArtifactSummary& kernel) {
-  std::string text;
-  for (const DesignField& field : kernel.design)
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", field.name, field.value);
-  return text;
-}
-
-std::string mix_text(const ArtifactSummary& kernel) {
-  if (!kernel.no_instructions.empty()) return "not read: " + kernel.no_instructions;
-  std::vector<std::pair<int, std::string>> by_count;
-  for (const auto& [name, count] : kernel.instructions) by_count.emplace_back(-count, name);
-  std::ranges::sort(by_count);
-  std::string text;
-  for (const auto& [negative, name] : by_count)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", -negative, name);
-  return text;
-}
-
-void print_kernel(const ArtifactSummary& kernel, Output& output) {
-  const auto line = [&](std::string_view field, std::string_view value) {
-    output.write_line(fmt::format("  {:<12} {}", field, value));
-  };
-  output.write_line(fmt::format("{} for {}", kernel.kernel_name, to_string(kernel.target)));
-  for (const std::string& problem : kernel.problems) line("problem", problem);
-  line("family",
-       fmt::format("{}/{} version {}", kernel.provider, kernel.family, kernel.family_version));
-  line("design", design_text(kernel));
-  line("epilogue", kernel.epilogue);
-  if (kernel.resources) {
-    line("registers", fmt::format("{} of a thread", kernel.resources->registers));
-    line("shared", fmt::format("{} bytes beside what a launch asks for",
-                               kernel.resources->static_shared_bytes));
-    line("spilled",
-         fmt::format("{} bytes stored, {} loaded, {} of stack", kernel.resources->spill_store_bytes,
-                     kernel.resources->spill_load_bytes, kernel.resources->stack_bytes));
-  }
-  line("code", fmt::format("cubin {} bytes, PTX {} bytes, compiled in {:.0f} ms",
-                           kernel.cubin_bytes, kernel.ptx_bytes, kernel.compile_ms));
-  line("instructions", mix_text(kernel));
-  if (!kernel.refusal.empty()) line("NOT LOADED", kernel.refusal);
-}
-
-void write_kernel(const ArtifactSummary& kernel, Output& output) {
-  Record record = {{"kernel_name", kernel.kernel_name}, {"target", to_string(kernel.target)},
-                   {"problems", kernel.problems},       {"provider", kernel.provider},
-                   {"family", kernel.family},           {"family_version", kernel.family_version},
-                   {"design", design_text(kernel)},     {"epilogue", kernel.epilogue},
-                   {"cubin_bytes", kernel.cubin_bytes}, {"ptx_bytes", kernel.ptx_bytes},
-                   {"compile_ms", kernel.compile_ms}};
-  const CodeResources resources = kernel.resources.value_or(CodeResources{});
-  record["registers"] = resources.registers;
-  record["static_shared_bytes"] = resources.static_shared_bytes;
-  record["spill_store_bytes"] = resources.spill_store_bytes;
-  record["spill_load_bytes"] = resources.spill_load_bytes;
-  record["stack_bytes"] = resources.stack_bytes;
-  record["instructions"] = kernel.instructions;
-  record["no_instructions"] = kernel.no_instructions;
-  record["refusal"] = kernel.refusal;
-  output.write_record(record);
-}
-
-ExitCode inspect(const Options& options, Output& output) {
-  if (!options.words.empty()) refuse_usage("--inspect", "no problem beside it", "one");
-  const ArtifactFileSummary file = inspect_artifacts(options.inspect);
-  if (output.is_text()) {
-    output.write_line(fmt::format("{}: {} kernels, {} bytes, made by gemmery {}", options.inspect,
-                                  file.kernels.size(), file.bytes, file.library_version));
-  }
-  bool is_loadable = true;
-  for (const ArtifactSummary& kernel : file.kernels) {
-    if (output.is_text()) {
-      print_kernel(kernel, output);
-    } else {
-      write_kernel(kernel, output);
-    }
-    is_loadable = is_loadable && kernel.refusal.empty();
-  }
-  return is_loadable ? ExitCode::success : ExitCode::not_served;
-}
-
 }  // namespace
 
 ExitCode compile_problems(const Options& options, Output& output) {
-  return options.inspect.empty() ? compile_into_file(options, output) : inspect(options, output);
+  if (options.inspect.empty()) return compile_into_file(options, output);
+  if (!options.words.empty()) refuse_usage("--inspect", "no problem beside it", "one");
+  return print_file(options.inspect, output);
 }
 
 }  // namespace gemmery::cli

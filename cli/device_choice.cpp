@@ -148,4 +148,14 @@ ChosenDevice choose_present_device(const Options& options) {
                        choice.label + " runs its kernels on the CPU, slowly and checked"});
 }
 
+ChosenDevice choose_gpu(const Options& options) {
+  ChosenDevice device = choose_device(options);
+  if (!device.info.target.is_cpu()) return device;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "--target",
+               .expected = "the target of a GPU",
+               .got = "cpu, whose kernels are part of the library",
+               .hint = "for example: --target sm_90a"});
+}
+
 }  // namespace gemmery::cli

@@ -28,4 +28,8 @@ ChosenDevice choose_device(const Options& options);
 // (unavailable) for a known device that is not here.
 ChosenDevice choose_present_device(const Options& options);
 
+// The same for commands that compile: throws Error (invalid_argument) for the CPU, whose kernels
+// are part of the library.
+ChosenDevice choose_gpu(const Options& options);
+
 }  // namespace gemmery::cli

@@ -42,6 +42,7 @@ ExitCode run_verb(const std::string& verb, const Options& options, Output& outpu
   if (verb == "verify") return verify_problem(options, output);
   if (verb == "bench") return bench(options, output);
   if (verb == "compile") return compile_problems(options, output);
+  if (verb == "inspect") return inspect_code(options, output);
   if (verb == "emulate") return emulate_kernel(options, output);
   if (verb == "cache") return tidy_cache(options, output);
   return report_doctor(options, output);

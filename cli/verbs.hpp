@@ -15,6 +15,7 @@ ExitCode run_problem(const Options& options, Output& output);
 ExitCode verify_problem(const Options& options, Output& output);
 ExitCode bench(const Options& options, Output& output);
 ExitCode compile_problems(const Options& options, Output& output);
+ExitCode inspect_code(const Options& options, Output& output);
 ExitCode emulate_kernel(const Options& options, Output& output);
 ExitCode tidy_cache(const Options& options, Output& output);
 ExitCode report_doctor(const Options& options, Output& output);

@@ -10,6 +10,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gemmery/error.hpp>
@@ -112,5 +113,35 @@ struct ArtifactFileSummary {
 
 // Throws Error (io, unsupported) if the file is damaged or has another format.
 GEMMERY_API ArtifactFileSummary inspect_artifacts(const std::string& path);
+
+// The same of an artifact in memory, for each of its targets. Throws Error (unsupported) for
+// kernels that are not compiled (those of the CPU).
+GEMMERY_API std::vector<ArtifactSummary> summarize(const Artifact& artifact);
+
+// --- looking into code ---------------------------------------------------------------------------
+
+// A kernel's code for one target.
+struct KernelCode {
+  std::string kernel_name;
+  Target target;
+  std::string source;            // CUDA C++, which includes the library's device headers
+  std::string ptx;               // empty: none
+  std::vector<std::byte> cubin;  // an ELF file; empty: none
+};
+
+// The code of an artifact for each of its targets. `with_ptx`: compiles PTX that is missing. Throws
+// Error: unsupported for kernels that are not compiled (those of the CPU); compile.
+GEMMERY_API std::vector<KernelCode> code_of(const Artifact& artifact, bool with_ptx = false);
+
+// The code in a file, also of kernels that this library cannot load. Throws as `inspect_artifacts`.
+GEMMERY_API std::vector<KernelCode> code_in_file(const std::string& path);
+
+// The machine code of a cubin as text (SASS). Throws Error (unavailable) if this machine has no
+// nvdisasm (GEMMERY_NVDISASM names one), or if it refuses the cubin.
+GEMMERY_API std::string disassemble(std::span<const std::byte> cubin);
+
+// A source with the text of the library's device headers in place of the lines that include them:
+// one file, which a compiler takes without the library. The headers are those of this version.
+GEMMERY_API std::string with_headers(std::string_view source);
 
 }  // namespace gemmery

@@ -50,6 +50,31 @@ nb::object resources_of(const PyArtifact& self) {
   return resources;
 }
 
+// --- code ---
+
+// The code for the first target, as `source` has it. PTX is compiled if it is asked for and
+// missing.
+KernelCode code_for_first_target(const PyArtifact& self, std::string_view call, bool with_ptx) {
+  const Artifact& artifact = native_artifact(self, call);
+  KernelCode code;
+  with_nvrtc([&] {
+    const WithoutGil released;
+    code = std::move(code_of(artifact, with_ptx).front());
+  });
+  return code;
+}
+
+nb::bytes cubin_of(const PyArtifact& self) {
+  const KernelCode code = code_for_first_target(self, "cubin", false);
+  return nb::bytes(code.cubin.data(), code.cubin.size());
+}
+
+std::string sass_of(const PyArtifact& self) {
+  const KernelCode code = code_for_first_target(self, "sass", false);
+  const WithoutGil released;
+  return disassemble(code.cubin);
+}
+
 int visit_artifact(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;
@@ -248,6 +273,15 @@ void bind_artifacts(nb::module_& module) {
       .def_prop_ro("targets", &targets_of)
       .def_prop_ro("source",
                    [](const PyArtifact& self) { return native_artifact(self, "source").source(); })
+      .def_prop_ro("source_with_headers",
+                   [](const PyArtifact& self) {
+                     return with_headers(native_artifact(self, "source_with_headers").source());
+                   })
+      .def_prop_ro(
+          "ptx",
+          [](const PyArtifact& self) { return code_for_first_target(self, "ptx", true).ptx; })
+      .def_prop_ro("cubin", &cubin_of)
+      .def("sass", &sass_of)
       .def_prop_ro("log", [](const PyArtifact& self) { return native_artifact(self, "log").log(); })
       .def_prop_ro(
           "compile_ms",

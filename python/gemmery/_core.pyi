@@ -390,24 +390,60 @@ class CompiledArtifact:
         """The artifact of a user's kernel; those of the library come from `Kernel.compile`."""
 
     @property
-    def compiled_obj(self) -> object: ...
+    def compiled_obj(self) -> object:
+        """What the user's kernel returned from `compile`; of a kernel of the library the artifact itself."""
+
     @property
-    def kernel_obj(self) -> Any: ...
+    def kernel_obj(self) -> Any:
+        """The kernel that was compiled."""
+
     @property
-    def is_native(self) -> bool: ...
+    def is_native(self) -> bool:
+        """True for a kernel of the library. All below are of these; others raise ValueError."""
+
     @property
-    def targets(self) -> list[str]: ...
+    def targets(self) -> list[str]:
+        """The targets for which there is code: ["sm_90a"]. Several only in an artifact that was loaded from a file."""
+
     @property
-    def source(self) -> str: ...
+    def source(self) -> str:
+        """CUDA C++ for the first target, as the compiler gets it; empty for kernels of the CPU."""
+
     @property
-    def log(self) -> str: ...
+    def source_with_headers(self) -> str:
+        """The same with the text of the device headers in place of the lines that include them: one file."""
+
     @property
-    def compile_ms(self) -> float: ...
+    def ptx(self) -> str:
+        """PTX for the first target; compiled now if the artifact lacks it. UnsupportedError for kernels of the CPU."""
+
     @property
-    def resources(self) -> dict[str, int] | None: ...
-    def load_on(self, device: DeviceLike) -> None: ...
-    def bind(self, args: GemmArguments) -> PreparedLaunch: ...
-    def save(self, path: str, *, problems: Sequence[str] = (), with_ptx: bool = False) -> None: ...
+    def cubin(self) -> bytes:
+        """The ELF file of machine code for the first target; empty if there is PTX only. UnsupportedError as `ptx`."""
+
+    def sass(self) -> str:
+        """The machine code as text, by nvdisasm, which GEMMERY_NVDISASM may name. UnavailableError without one."""
+
+    @property
+    def log(self) -> str:
+        """What the compiler said."""
+
+    @property
+    def compile_ms(self) -> float:
+        """Milliseconds that the compilation took; 0 for code from a cache or a file."""
+
+    @property
+    def resources(self) -> dict[str, int] | None:
+        """Registers of a thread; bytes of static shared memory, spilled stores and loads, and stack. None for the CPU."""
+
+    def load_on(self, device: DeviceLike) -> None:
+        """Loads the code on a device now rather than with the first run there, which a capture needs."""
+
+    def bind(self, args: GemmArguments) -> PreparedLaunch:
+        """Packs a launch for these arguments, whose memory it keeps alive, and reserves the workspace that it needs."""
+
+    def save(self, path: str | os.PathLike[str], *, problems: Sequence[str] = (), with_ptx: bool = False) -> None:
+        """Writes a file that `gemmery.artifact.load` loads where no compiler is; `problems` are kept for people to read."""
 
 class PreparedLaunch:
     def __call__(self, stream: StreamLike = None) -> None: ...

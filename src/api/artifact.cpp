@@ -7,7 +7,11 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "jit/disassembler.hpp"
+#include "jit/inline_headers.hpp"
 #include "platform/whole_file.hpp"
 #include "runtime/artifact_file.hpp"
 #include "runtime/device_artifact.hpp"
@@ -110,8 +114,7 @@ void count_instructions(const std::optional<jit::Disassembler>& disassembler,
   }
 }
 
-ArtifactSummary summary_of(const ArtifactFile& file, const StoredKernel& kernel,
-                           const std::string& path,
+ArtifactSummary summary_of(const StoredKernel& kernel,
                            const std::optional<jit::Disassembler>& disassembler) {
   const jit::CompiledCode& main = kernel.cubin ? *kernel.cubin : *kernel.ptx;
   ArtifactSummary summary;
@@ -130,9 +133,23 @@ ArtifactSummary summary_of(const ArtifactFile& file, const StoredKernel& kernel,
   if (kernel.cubin) summary.resources = runtime::resources_of(kernel.cubin->usage);
   summary.cubin_bytes = kernel.cubin ? kernel.cubin->cubin.size() : 0;
   summary.ptx_bytes = kernel.ptx ? kernel.ptx->ptx.size() : 0;
-  summary.refusal = refusal_of(file, kernel, path);
   count_instructions(disassembler, kernel, summary);
   return summary;
+}
+
+// --- looking into code --------------------------------------------------------------------------
+
+std::vector<KernelCode> codes_of(std::vector<StoredKernel> kernels) {
+  std::vector<KernelCode> codes;
+  for (StoredKernel& kernel : kernels) {
+    KernelCode& code = codes.emplace_back();
+    code.kernel_name = std::move(kernel.kernel_name);
+    code.target = kernel.target;
+    code.source = std::move(kernel.source);
+    if (kernel.ptx) code.ptx = std::move(kernel.ptx->ptx);
+    if (kernel.cubin) code.cubin = std::move(kernel.cubin->cubin);
+  }
+  return codes;
 }
 
 }  // namespace
@@ -166,9 +183,40 @@ ArtifactFileSummary inspect_artifacts(const std::string& path) {
   const std::optional<jit::Disassembler> disassembler = jit::find_disassembler();
   ArtifactFileSummary summary{
       .library_version = file.library_version, .bytes = bytes.size(), .kernels = {}};
-  for (const StoredKernel& kernel : file.kernels)
-    summary.kernels.push_back(summary_of(file, kernel, path, disassembler));
+  for (const StoredKernel& kernel : file.kernels) {
+    summary.kernels.push_back(summary_of(kernel, disassembler));
+    summary.kernels.back().refusal = refusal_of(file, kernel, path);
+  }
   return summary;
 }
+
+std::vector<ArtifactSummary> summarize(const Artifact& artifact) {
+  const std::optional<jit::Disassembler> disassembler = jit::find_disassembler();
+  std::vector<ArtifactSummary> summaries;
+  for (const StoredKernel& kernel : runtime::to_stored(artifact, {}, false))
+    summaries.push_back(summary_of(kernel, disassembler));
+  return summaries;
+}
+
+// --- looking into code --------------------------------------------------------------------------
+
+std::vector<KernelCode> code_of(const Artifact& artifact, bool with_ptx) {
+  return codes_of(runtime::to_stored(artifact, {}, with_ptx));
+}
+
+std::vector<KernelCode> code_in_file(const std::string& path) {
+  return codes_of(read_file(path).kernels);
+}
+
+std::string disassemble(std::span<const std::byte> cubin) {
+  if (const auto disassembler = jit::find_disassembler()) return disassembler->disassemble(cubin);
+  throw Error({.kind = ErrorKind::unavailable,
+               .operand = "nvdisasm",
+               .expected = "the program of the CUDA toolkit",
+               .got = fmt::format("none among {}", fmt::join(jit::disassembler_places(), ", ")),
+               .hint = "GEMMERY_NVDISASM names one; pip install nvidia-cuda-nvdisasm has it"});
+}
+
+std::string with_headers(std::string_view source) { return jit::inline_headers(source); }
 
 }  // namespace gemmery

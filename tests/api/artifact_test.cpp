@@ -12,14 +12,18 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <thread>
 
+#include "jit/compiler.hpp"
+#include "jit/disassembler.hpp"
 #include "jit/nvcc.hpp"
 #include "jit/nvrtc.hpp"
 #include "platform/private_folder.hpp"
 #include "platform/whole_file.hpp"
 #include "runtime/artifact_file.hpp"
+#include "runtime/device_artifact.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/resident_memory.hpp"
 #include "tests/support/sanitizers.hpp"
@@ -214,6 +218,67 @@ TEST_F(ArtifactFiles, code_by_nvcc_runs_like_that_by_nvrtc) {
   save_artifacts(path(), std::span(&stored, 1), {.with_ptx = true});
   ::unsetenv("GEMMERY_COMPILER");
   expect_runs(load_artifacts(path())[0].artifact, device_);
+}
+
+// --- looking into code ---
+
+TEST_F(ArtifactFiles, code_of_an_artifact_and_of_its_file_are_the_same) {
+  const Kernel kernel = best_kernel(small_line);
+  const Artifact artifact = kernel.compile(Target{90, 0});
+  const std::vector<KernelCode> codes = code_of(artifact, true);
+  ASSERT_EQ(codes.size(), 1U);
+  EXPECT_EQ(codes[0].kernel_name, kernel.name());
+  EXPECT_EQ(codes[0].target, (Target{90, 0}));
+  EXPECT_EQ(codes[0].source, artifact.source());
+  EXPECT_NE(codes[0].ptx.find(".entry"), std::string::npos);
+  ASSERT_GT(codes[0].cubin.size(), 4U);
+  EXPECT_EQ(std::memcmp(codes[0].cubin.data(), "\177ELF", 4), 0);
+  const StoredArtifact stored{artifact, {}};
+  save_artifacts(path(), std::span(&stored, 1), {.with_ptx = true});
+  const std::vector<KernelCode> in_file = code_in_file(path());
+  ASSERT_EQ(in_file.size(), 1U);
+  EXPECT_EQ(in_file[0].kernel_name, codes[0].kernel_name);
+  EXPECT_EQ(in_file[0].source, codes[0].source);
+  EXPECT_EQ(in_file[0].ptx, codes[0].ptx);
+  EXPECT_EQ(in_file[0].cubin, codes[0].cubin);
+  const ArtifactSummary summary = summarize(artifact).at(0);
+  EXPECT_EQ(summary.cubin_bytes, codes[0].cubin.size());
+  EXPECT_EQ(summary.resources->registers, artifact.resources()->registers);
+}
+
+TEST_F(ArtifactFiles, machine_code_is_text_where_a_disassembler_is) {
+  const KernelCode code = code_of(best_kernel(small_line).compile(Target{90, 0})).at(0);
+  if (!jit::find_disassembler()) {
+    EXPECT_EQ(error_of([&] { (void)disassemble(code.cubin); }).kind(), ErrorKind::unavailable);
+    GTEST_SKIP() << "no nvdisasm";
+  }
+  EXPECT_NE(disassemble(code.cubin).find("EXIT"), std::string::npos);
+}
+
+TEST(Code, of_kernels_of_the_cpu_is_refused) {
+  const GemmProblem problem = parse_problem(small_line).problem;
+  const Kernel kernel = get_kernels(problem, device_info(Device::cpu())).at(0);
+  const Artifact artifact = kernel.compile(Target{});
+  EXPECT_EQ(error_of([&] { (void)code_of(artifact); }).kind(), ErrorKind::unsupported);
+  EXPECT_EQ(error_of([&] { (void)summarize(artifact); }).kind(), ErrorKind::unsupported);
+}
+
+TEST_F(ArtifactFiles, a_source_with_its_headers_compiles_to_the_same_code) {
+  const DeviceInfo h200 = find_device_info("h200").value();
+  for (const char* const line : {"gemm 512x512x512 a=bf16 b=bf16:c", "gemm 24x16x8 a=f32",
+                                 "gemm 512x512x512 a=bf16 epilogue=\"D = relu(accum)\""}) {
+    const Kernel kernel = best_kernel(line);
+    const Artifact artifact = kernel.compile(kernel.family().target_for(kernel, h200));
+    const auto& state = dynamic_cast<const runtime::DeviceArtifact&>(artifact.state());
+    const std::string whole = with_headers(artifact.source());
+    EXPECT_EQ(whole.find("#include <device"), std::string::npos) << line;
+    EXPECT_EQ(whole.find("#pragma once"), std::string::npos) << line;
+    const jit::CompiledCode again = jit::compile({.source = whole,
+                                                  .entry = state.emitted().entry,
+                                                  .target = state.target(),
+                                                  .extra_options = state.emitted().options});
+    EXPECT_EQ(again.cubin, code_of(artifact).at(0).cubin) << line;
+  }
 }
 
 // --- many compilations --------------------------------------------------------------------------

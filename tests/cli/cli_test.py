@@ -142,7 +142,7 @@ class BadInput(unittest.TestCase):
     """Each row is refused with its exit code, in one line on standard error that holds these words, and nothing on standard output."""
 
     ROWS = [
-        (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, compile, emulate, cache, doctor, got 'dance'"),
+        (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, compile, inspect, emulate, cache, doctor, got 'dance'"),
         (["--loud"], BAD_INPUT, "--loud"),
         (["lst"], BAD_INPUT, "did you mean list?"),
         (["versoin"], BAD_INPUT, "did you mean version?"),
@@ -709,6 +709,69 @@ class Compile(unittest.TestCase):
 
     def test_progress_is_for_terminals_only(self):
         self.assertNotIn("\r", run("compile", *SMALL, "--target", "sm_90", "-o", self.file).stderr)
+
+
+class Inspect(unittest.TestCase):
+    """gemmery inspect, with a compiler."""
+
+    PROBLEM = ("gemm", "64x64x64", "a=f32", "--target", "sm_90")
+
+    def setUp(self):
+        report = json_lines(run("doctor", "--json").stdout)[0]
+        if not any(library["found"] for library in report["libraries"] if library["name"] == "NVRTC"):
+            self.skipTest("no NVRTC")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = str(pathlib.Path(folder.name) / "kernels")
+
+    def show(self, *words):
+        done = run("inspect", *words)
+        self.assertEqual(done.returncode, SERVED, done.stderr)
+        return done.stdout
+
+    def test_shows_each_form_of_the_code_of_a_problem(self):
+        self.assertIn("registers", self.show(*self.PROBLEM))
+        source = self.show(*self.PROBLEM, "--source")
+        self.assertIn("__global__", source)
+        self.assertIn("#include <device/", source)
+        whole = self.show(*self.PROBLEM, "--source", "--inline")
+        self.assertNotIn("#include <device/", whole)
+        self.assertGreater(len(whole), 10 * len(source))
+        self.assertIn(".target sm_90", self.show(*self.PROBLEM, "--ptx"))
+        record = json_lines(self.show(*self.PROBLEM, "--ptx", "--json"))[0]
+        self.assertEqual((record["target"], record["ptx"]), ("sm_90", self.show(*self.PROBLEM, "--ptx")))
+
+    def test_machine_code_needs_a_disassembler(self):
+        done = run("inspect", *self.PROBLEM, "--sass")
+        if done.returncode == SERVED:
+            self.assertIn("EXIT", done.stdout)
+        else:
+            self.assertIn("nvidia-cuda-nvdisasm", done.stderr)
+
+    def test_several_kernels_are_told_apart(self):
+        text = self.show(*self.PROBLEM, "--provider", "templates", "--top", "2", "--ptx")
+        names = [line for line in text.splitlines() if line.startswith("// ") and line.endswith(" for sm_90")]
+        self.assertEqual(len(set(names)), 2, names)
+
+    def test_shows_the_code_in_a_file(self):
+        self.assertEqual(run("compile", *self.PROBLEM, "-o", self.file).returncode, SERVED)
+        self.assertEqual(self.show(self.file), run("compile", "--inspect", self.file).stdout)
+        self.assertEqual(self.show(self.file, "--source"), self.show(*self.PROBLEM, "--source"))
+        done = run("inspect", self.file, "--ptx")
+        self.assertEqual(done.returncode, UNAVAILABLE)
+        self.assertIn("gemmery compile --ptx", done.stderr)
+
+    def test_what_cannot_be_shown_is_refused_with_the_reason(self):
+        for words, text in (
+            ((), "a problem or an artifact file"),
+            (("--source", "--ptx", *self.PROBLEM), "--source"),
+            (("--inline", *self.PROBLEM), "--source"),
+            (("gemm", "64x64x64", "a=f32", "--device", "cpu"), "the target of a GPU"),
+        ):
+            with self.subTest(words):
+                done = run("inspect", *words)
+                self.assertEqual(done.returncode, BAD_INPUT, done.stderr)
+                self.assertIn(text, done.stderr)
 
 
 class Interrupt(unittest.TestCase):

@@ -384,6 +384,22 @@ def test_memory_of_our_own_is_exchanged(rng):
 # --- compiling -----------------------------------------------------------------------------------
 
 
+def test_the_code_of_a_kernel_can_be_looked_at(gemm, tmp_path):
+    args, _ = gemm(64, 64, 64)
+    artifact = gemmery.get_kernels(args, cc=90)[0].compile(args, cc=90)
+    assert "#include <device/" in artifact.source and "#include <device/" not in artifact.source_with_headers
+    assert ".version" in artifact.ptx and artifact.cubin[:4] == b"\x7fELF"
+    artifact.save(tmp_path / "kernels.gemmery")
+    (loaded,) = gemmery.artifact.load(tmp_path / "kernels.gemmery")
+    assert loaded.cubin == artifact.cubin
+    try:
+        assert "EXIT" in artifact.sass()
+    except gemmery.UnavailableError as error:
+        assert "nvdisasm" in str(error)
+    with pytest.raises(gemmery.UnsupportedError, match="CPU"):
+        gemmery.get_kernels(args)[0].compile(args).ptx  # noqa: B018
+
+
 def test_kernels_compile_for_devices_that_are_not_here(gemm, tmp_path):
     args, _ = gemm(64, 64, 64)
     kernel = gemmery.get_kernels(args, cc=90)[0]
