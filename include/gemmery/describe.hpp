@@ -189,7 +189,7 @@ GEMMERY_API EpilogueFunctor LinearCombinationGeneric(
     std::optional<Element> element_accumulator = std::nullopt,
     std::optional<Element> element_compute = std::nullopt);
 // Any epilogue program; its D is stored to D. `operands` lists every name that the program reads,
-// and the results beside D that are stored.
+// and the results other than D that are stored.
 GEMMERY_API EpilogueFunctor EpilogueVisitTree(gemmery::epilogue::Program program,
                                               std::vector<VisitorOperand> operands,
                                               Element element_output, int epilogue_vector_length,

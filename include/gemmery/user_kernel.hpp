@@ -107,7 +107,7 @@ struct LaunchRecipe {
 
 // --- the kernel ---------------------------------------------------------------------------------
 
-// Extents that a kernel serves are multiples of these.
+// The kernel supports extents that are multiples of these.
 struct ExtentMultiples {
   std::int64_t m = 1, n = 1, k = 1;
 };
@@ -146,8 +146,8 @@ struct UserKernel {
   // problem is refused, with the exception as the reason.
   std::function<Status(const Query&)> supports = {};
   // The predicted time in microseconds, by which discovery ranks the kernel. Without it, or if it
-  // throws or returns an invalid time, the kernel ranks behind all that have a
-  // prediction, with a predicted_us of infinity; `explain` says so.
+  // throws or returns an invalid time, the kernel ranks after all that have a prediction, with a
+  // predicted_us of infinity; `explain` says so.
   std::function<double(const Query&)> predicted_us = {};
 };
 
