@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The class of all kernels, and the base class of users' kernels, which discovery lists beside the library's."""
+"""The class of all kernels, and the base class of users' kernels, which discovery lists alongside the library's."""
 
 from __future__ import annotations
 

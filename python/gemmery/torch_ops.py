@@ -67,7 +67,7 @@ def fused(epilogue: Callable[..., Any] | str | Program) -> Fused:
 
 
 class Fused:
-    """a @ b with an epilogue. Tensors of its results beside D are keywords, too, and are written."""
+    """a @ b with an epilogue. Tensors of its results besides D are keywords, too, and are written."""
 
     def __init__(self, epilogue: Callable[..., Any] | str | Program) -> None:
         program = trace(epilogue)
