@@ -7,7 +7,7 @@
 //
 //   bf16x3, bf16x6, bf16x9   a unit becomes eight lines of 64 bytes of part 1 and eight of part 2,
 //                            512 bytes each, in its place; part 3 lies in units of 512 bytes
-//                            behind the operand's tile. All of them in the 64-byte swizzle, which
+//                            after the operand's tile. All of them in the 64-byte swizzle, which
 //                            wgmma takes in either major.
 //   tf32x3                   part 1 stays in place, part 2 lies after the tile, both as TF32 is
 //                            multiplied: K-major, in the 128-byte swizzle.

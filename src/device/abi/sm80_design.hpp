@@ -211,7 +211,7 @@ constexpr int kept_group_tile_offset(const Sm80Design& design) {
   return (phase_bytes(design) + 15) / 16 * 16;
 }
 
-/// Behind the tile: which row of A, and of out, each of its rows is, where indices say that.
+/// After the tile: for each of its rows the row of A and of out, if these are found by indices.
 GEMMERY_HOST_DEVICE
 constexpr int kept_rows_offset(const Sm80Design& design) {
   return kept_group_tile_offset(design) + kept_group_tile_bytes;
@@ -329,7 +329,7 @@ constexpr bool fits_swizzle(const StagedOperand& operand) {
 }
 
 /// True if 8 to 32 bytes of a block that takes several tiles of groups spilled on sm_90 (ptxas
-/// 13.0): float32 that becomes 16 bits, beside 128 accumulators, copied by less than 16 bytes.
+/// 13.0): float32 that becomes 16 bits, with 128 accumulators, copied by less than 16 bytes.
 GEMMERY_HOST_DEVICE
 constexpr bool exceeds_registers_of_persistent_block(const Sm80Design& design) {
   return design.groups == GroupSchedule::persistent && splits_to_16_bits(design.math) &&

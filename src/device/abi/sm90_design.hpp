@@ -233,7 +233,7 @@ constexpr int registers_beside_sums(const Sm90Design& design) {
 }
 
 /// True if they are enough for any program: 72 are. 48 (240 minus 192 accumulators) and 32 (in
-/// rotation) are enough for light programs in a different form of the code (ptxas 13.0: beside 192
+/// rotation) are enough for light programs in a different form of the code (ptxas 13.0: with 192
 /// accumulators 23 registers spilled if vectors were read ahead).
 GEMMERY_HOST_DEVICE
 constexpr bool has_room_beside_sums(const Sm90Design& design) {

@@ -122,7 +122,7 @@ constexpr bool is_split(const Sm90Design& design) {
 
 /// The registers of a consumer for its accumulators. With 512 threads a kernel starts with 128
 /// registers each, of which one wgmma may not fill more than 96 (ptxas 13.0, C7602), and 80 spill
-/// beside a C and the accumulators of other blocks. Otherwise these spill (ptxas 13.0):
+/// with a C and the accumulators of other blocks. Otherwise these spill (ptxas 13.0):
 ///
 ///   with C, in turns           2 to 5 registers at 208 accumulators, 15 at 192 pairs in float16
 ///   with C, clusters along n   7 at 192, not in turns
@@ -160,7 +160,7 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
   const bool is_wide_c = design.has_c && bytes_of(design.c) == 4;
   const bool narrows_c = is_wide_c && bytes_of(design.out) == 2;
   if (consumers_per_tile(design) == 3) {
-    // 1 register spills beside 96 accumulators if both operands are transposed as well.
+    // 1 register spills with 96 accumulators if both operands are transposed as well.
     if (narrows_c && design.a_by_registers && transposes_b(design) && !is_promoted(design))
       return 88;
     return design.has_c && design.split_k > 1 ? 72 : 96;
@@ -168,9 +168,9 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
   const bool takes_turns = abi::takes_turns(design);
   if (splits_operands(design.math)) return design.has_c ? 160 : takes_turns ? 176 : 192;
   const bool has_half_sums = design.accumulator == DType::float16;
-  // 3 registers spill beside 144 accumulators and a C of 32 bits (192x96, ping-pong).
+  // 3 registers spill with 144 accumulators and a C of 32 bits (192x96, ping-pong).
   if (design.a_by_registers) return design.has_c && takes_turns ? 128 : 160;
-  // Without a C, 16 registers spill beside 192 accumulators if out has 8 bits (192x128, ping-pong).
+  // Without a C, 16 registers spill with 192 accumulators if out has 8 bits (192x128, ping-pong).
   const bool narrows_bytes = bytes_of(design.a) == 1 && bytes_of(design.out) == 1;
   if (!design.has_c) return narrows_bytes ? 160 : takes_turns && has_half_sums ? 192 : 208;
   if (bytes_of(design.a) == 1) return 160;
@@ -184,8 +184,8 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
   return has_half_sums ? 184 : 200;
 }
 
-/// The limit for kernels that transpose 32-bit words beside accumulators: 570 to 1650 bytes spill
-/// at 160, 256 at 128 beside a C, 184 at 96 of three consumers.
+/// The limit for kernels that transpose 32-bit words with accumulators: 570 to 1650 bytes spill at
+/// 160, 256 at 128 with a C, 184 at 96 of three consumers.
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_transposition(const Sm90Design& design) {
   const bool transposes_words =
@@ -196,11 +196,10 @@ constexpr int most_registers_beside_transposition(const Sm90Design& design) {
   return design.has_c ? 112 : 128;
 }
 
-/// The limit where the blocks of a cluster split k. Beside transposed words of 32 bits 84 to 1056
-/// bytes spill at 96 and more, 108 to 860 at 64 of three consumers; beside operands of 8 bits with
-/// a C up to 460 at 128, transposed ones 44 at 96 and 60 at 64 of three; without a C transposed
-/// ones 8 at 112 and 84 at 128, promoted ones 32 at 192, and integers 4 at 64 of three in clusters
-/// of four.
+/// The limit if the blocks of a cluster split k. With transposed words of 32 bits 84 to 1056 bytes
+/// spill at 96 and more, 108 to 860 at 64 of three consumers; with operands of 8 bits and a C up to
+/// 460 at 128, transposed ones 44 at 96 and 60 at 64 of three; without a C transposed ones 8 at 112
+/// and 84 at 128, promoted ones 32 at 192, and integers 4 at 64 of three in clusters of four.
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_cluster_parts(const Sm90Design& design) {
   if (design.split_k == 1 || splits_operands(design.math)) return 208;

@@ -103,7 +103,7 @@ constexpr TmaInputs tma_inputs(const EpilogueTensor* inputs, int count, const St
 /// function unit per element.
 GEMMERY_HOST_DEVICE
 constexpr bool is_dense(int slow_results, int inputs, int full_inputs, int outputs) {
-  // Two slow results beside a full tensor spill up to 28 bytes (ptxas 13.0).
+  // Two slow results with a full tensor spill up to 28 bytes (ptxas 13.0).
   return slow_results <= (full_inputs == 0 ? 2 : 1) && inputs <= 2 && outputs == 0;
 }
 
@@ -139,7 +139,7 @@ constexpr int addend_bytes(const StoredShare& share) {
 
 /// The input that a wgmma adds, -1 for none. It is `addend`, the one that the program adds to the
 /// accumulators first (epilogue/addend.hpp), if its layout is what wgmma reads and no other input
-/// varies along rows: up to 224 bytes spill beside a full tensor, up to 24 beside a vector (ptxas
+/// varies along rows: up to 224 bytes spill with a full tensor, up to 24 with a vector (ptxas
 /// 13.0).
 GEMMERY_HOST_DEVICE
 constexpr int vector_addend(const EpilogueTensor* inputs, int count, int addend,
@@ -188,7 +188,7 @@ constexpr int vector_bytes_left(const EpilogueTensor& tensor, const StoredShare&
   return static_cast<int>(left < most ? left : most) * bytes_of(tensor.dtype);
 }
 
-/// The shared memory of a program with these inputs and outputs (beside D). `addend`: the input
+/// The shared memory of a program with these inputs and outputs (besides D). `addend`: the input
 /// that it adds to the accumulators first, as in vector_addend.
 GEMMERY_HOST_DEVICE
 constexpr ProgramBytes program_bytes(const EpilogueTensor* inputs, int input_count, int addend,

@@ -6,8 +6,7 @@
 //   global --ld--> registers --st--> shared                elements aligned to less than 4 bytes,
 //                                                          and bytes that are transposed
 //
-// Elements beyond the matrix are never read and become zero, as do lines that are found by indices
-// where these name none.
+// Elements beyond the matrix are never read and become zero, as do lines whose index names none.
 #pragma once
 
 #include <device/abi/staged_operand.hpp>
@@ -25,8 +24,8 @@ struct PanelOfLines {
   const char* data;       // the panel's first element at the first k
   abi::Int64 line_bytes;  // from line to line; along a line elements are adjacent
   unsigned extent_left;   // from the panel's begin to the end of the matrix, at least 1
-  // Where lines are found by indices, in shared memory: which line of the matrix each of the panel
-  // is, no_element for none. `data` is then in the matrix's first line.
+  // If lines are found by indices: for each line of the panel that of the matrix, in shared memory,
+  // no_element for none. `data` is then in the matrix's first line.
   const int* lines = nullptr;
 };
 
@@ -138,7 +137,7 @@ class ChunkedCopy {
   __device__ static void store(unsigned) {}  // cp.async needs none
 
  private:
-  /// What names no line is at the first one, and is not read.
+  /// A chunk without a line points at the first one, and is not read.
   __device__ __forceinline__ void find_lines(const PanelOfLines& panel) {
     static_assert(operand.is_k_adjacent,
                   "elements of lines that are found by indices are adjacent");

@@ -123,8 +123,8 @@ class UnitSplitter<abi::MmaMath::tf32x3, true> {
 
   __device__ __forceinline__ void take(unsigned atom, unsigned behind) const {
     constexpr unsigned together = 8;  // diagonals
-    // Not unrolled: beside two sets of accumulators there are too few registers for the addresses
-    // of all diagonals.
+    // Not unrolled: with two sets of accumulators there are too few registers for the addresses of
+    // all diagonals.
 #pragma unroll 1
     for (unsigned first = 0; first < abi::lanes_of_transposition; first += together) {
       const unsigned from = own_ ^ abi::read_step(first);

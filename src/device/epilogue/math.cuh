@@ -93,8 +93,8 @@ __device__ __forceinline__ float pow(float x, float y) { return ::powf(x, y); }
 __device__ __forceinline__ double pow(double x, double y) { return ::pow(x, y); }
 
 /// 1 / (1 + 2^x). Two operations of the special function unit, which take a warp eight clocks each.
-/// Beside other groups' wgmmas any instruction takes nearly three clocks, and the six that could
-/// replace the reciprocal cost more, in time and in the board's power (docs/performance.md).
+/// While other groups' wgmmas run, any instruction takes nearly three clocks, and the six that
+/// could replace the reciprocal cost more, in time and in the board's power (docs/performance.md).
 __device__ __forceinline__ float logistic_of_2(float x) {
   return ptx::rcp_approx_ftz(1.0F + ptx::ex2_approx_ftz(x));
 }

@@ -277,7 +277,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
   /// also bounds how many chains of arithmetic are in flight; those of 16 columns slow wgmmas down
   /// less than those of a staging tile (amax, 8192x8192x1024: 3.6 to 1.6 % over the plain kernel,
   /// docs/performance.md). False for several reductions, whose values spilled while they waited for
-  /// a shared test, and for a reduction of each row beside many accumulators (up to 24 bytes; ptxas
+  /// a shared test, and for a reduction of each row with many accumulators (up to 24 bytes; ptxas
   /// 13.0).
   GEMMERY_HOST_DEVICE
   static constexpr bool collects() {

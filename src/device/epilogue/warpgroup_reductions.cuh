@@ -18,7 +18,7 @@
 
 namespace gemmery::device {
 
-/// `Staged` are the program's StagedInputs, beside which words for parts lie; `Region` is the
+/// `Staged` are the program's StagedInputs, next to which words for parts lie; `Region` is the
 /// RegionReductions of what a consumer has of a tile.
 template <abi::Sm90Design design, class Epilogue, class Staged, class Region>
 class WarpgroupReductions {

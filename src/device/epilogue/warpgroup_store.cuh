@@ -95,7 +95,7 @@ class WarpgroupStore {
   static constexpr bool is_crowded = design.has_c && abi::accumulator_registers(design) > 160;
   /// How many groups of 16 columns are computed before any is written. By default all of a staging
   /// tile: then no memory access separates the arithmetic of different columns, and one hides the
-  /// latency of the other. One beside many accumulators and a C, whose elements would all be waited
+  /// latency of the other. One with many accumulators and a C, whose elements would all be waited
   /// for at once. One in rotation: two warpgroups are in their epilogues at a time, and arithmetic
   /// of few columns slows wgmmas down less (8192x4096x512: gelu 7.6 to 5.8 % over the plain kernel,
   /// with amax 21 to 16; docs/performance.md).

@@ -5,10 +5,10 @@
 //   sizes of groups, or the host's table of them
 //     | schedule/grouped_tiles: the group of this block's tile, where it begins and ends
 //   Sm80Gemm with the group's ends in place of the tensors' own
-//     | k: what is beyond the group's end becomes zero in both operands on its way to shared memory
+//     | k: elements beyond the group's end become zero in both operands on the way to shared memory
 //     | rows by index: read from and stored to where their indices say, in designs that have some
 //   the group's part of out
-//   zeros in what belongs to no group, in designs that clear it
+//   zeros in elements of no group, in designs that clear them
 //
 // During the mainloop the tile is kept in shared memory, after the stages: in registers, 24 to 52
 // bytes of float32 kernels spilled (ptxas 13.0).

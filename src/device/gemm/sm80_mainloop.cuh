@@ -26,8 +26,8 @@ class Sm80Mainloop {
   using Blocks = WarpBlocks<design>;
   static constexpr bool has_groups = design.groups != abi::GroupSchedule::none;
   static constexpr bool has_parts = products_of(design.math) == 3;
-  // float32 that becomes 16 bits is converted block by block as it is loaded: beside 128
-  // accumulators there are no registers for a step in full.
+  // float32 that becomes 16 bits is converted block by block as it is loaded: with 128 accumulators
+  // there are no registers for a step in full.
   static constexpr bool splits_loaded_blocks = abi::splits_to_16_bits(design.math);
   using ReaderA = FragmentReader<a, abi::Side::a, Blocks::rows, step_k>;
   using ReaderB = FragmentReader<b, abi::Side::b, Blocks::columns, step_k>;
@@ -166,8 +166,8 @@ class Sm80Mainloop {
     copy_b_.advance(design.stages);
   }
 
-  // Beside groups, whose k is at least 1, both follow from k: one register rather than three, which
-  // spilled beside 128 accumulators of tf32 (4 to 20 bytes, ptxas 13.0).
+  // With groups, whose k is at least 1, both follow from k: one register rather than three, which
+  // spilled with 128 accumulators of tf32 (4 to 20 bytes, ptxas 13.0).
   __device__ bool is_there(unsigned block) const {
     return has_groups ? block * design.tile_k < k_ : block < blocks_;
   }
@@ -272,8 +272,8 @@ class Sm80Mainloop {
   unsigned blocks_;
   unsigned k_;
   unsigned whole_blocks_;  // blocks that need no edge test; all others follow them
-  // Pointers of all of a thread's chunks, beside the ends of groups: 8 to 52 bytes of float32
-  // kernels spilled (ptxas 13.0).
+  // Pointers of all of a thread's chunks, with the ends of groups: 8 to 52 bytes of float32 kernels
+  // spilled (ptxas 13.0).
   static constexpr int pointer_registers =
       2 * (ChunkShares<a, threads>::passes + ChunkShares<b, threads>::passes);
   static constexpr bool keeps_one_pointer =

@@ -209,8 +209,8 @@ class Sm90Gemm {
   static constexpr abi::Sm90Design stored = Finishing::stored;
   static constexpr unsigned cluster_size = abi::cluster_size(design);
   /// True if a consumer computes the place of its next tile before it stores this one. Not if k is
-  /// split: tiles are few then, and the place spilled beside the accumulators of other blocks
-  /// (ptxas 13.0).
+  /// split: tiles are few then, and the place spilled with the accumulators of other blocks (ptxas
+  /// 13.0).
   static constexpr bool looks_ahead = design.split_k == 1;
   static constexpr unsigned tile_k = abi::tile_k(design);
   static constexpr unsigned turns = abi::turn_count(design);

@@ -20,12 +20,11 @@ class Sm90Finish {
 
   /// True if accumulator registers are freed while the epilogue reads them. The compiler keeps all
   /// of them alive until a wgmma that does not read them; so the first stage is multiplied outside
-  /// the loop, by wgmmas that begin at zero. Beside 192 live accumulators a program had registers
-  /// for two chains of arithmetic only and took a third longer (bias + gelu 32 clocks an element,
-  /// now 23: docs/performance.md). If registers are free anyway, the additional code gains nothing.
-  /// In rotation two warpgroups are in their epilogues at a time and fill each other's stalls;
-  /// there a dense program in few chains does not slow down the wgmmas, in many chains it does by a
-  /// fifth.
+  /// the loop, by wgmmas that begin at zero. With 192 live accumulators a program had registers for
+  /// two chains of arithmetic only and took a third longer (bias + gelu 32 clocks an element, now
+  /// 23: docs/performance.md). If registers are free anyway, the additional code gains nothing. In
+  /// rotation two warpgroups are in their epilogues at a time and fill each other's stalls; there a
+  /// dense program in few chains does not slow down the wgmmas, in many chains it does by a fifth.
   template <class Finish>
   __device__ static constexpr bool frees_sums() {
     if constexpr (!Finish::reads_early || abi::has_room_beside_sums(design)) {

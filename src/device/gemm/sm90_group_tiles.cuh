@@ -85,8 +85,8 @@ class FoundGroupTiles {
         .column_end = is_of_n() ? tile_.end : params_.n};
   }
 
-  /// The elements of k of the tile's group, if groups differ in them, otherwise as many as can be:
-  /// TMA fills what is beyond the matrices. With alpha = 0 there are none.
+  /// The elements of k of the tile's group, if groups differ in them, otherwise no limit: TMA fills
+  /// elements beyond the matrices with zeros. With alpha = 0 there are none.
   __device__ unsigned depth() const {
     if (!is_of_k()) return 0xffffffffU;
     return params_.first_k == 0 ? size() : 0U;
@@ -126,7 +126,7 @@ class FoundGroupTiles {
   GroupScanPlace place_{};
 };
 
-/// One lane of the producer tells the consumers of each tile, and at last that there is no more.
+/// One lane of the producer tells the consumers of each tile, and finally that there are no more.
 template <abi::Sm90Design design>
 class GroupTileSender {
  public:
@@ -168,7 +168,7 @@ class ReceivedGroupTiles {
   /// The tile's place in out, or in the matrix of its group.
   __device__ const OutputPlace& position() const { return place_; }
   __device__ unsigned k_blocks() const { return k_blocks_; }
-  /// The elements of k of the tile's group, if groups differ in them, otherwise as many as can be.
+  /// The elements of k of the tile's group, if groups differ in them, otherwise no limit.
   __device__ unsigned depth() const { return depth_; }
 
  private:

@@ -27,7 +27,7 @@ class Sm90Mainloop {
 
   /// The mainloop. A stage is released one step late: then the wgmmas that read it have completed,
   /// while those of the next stage are in flight. Returns the last stage, which is not released.
-  /// `depth`: the tile's elements of k, if groups differ in them, otherwise as many as can be.
+  /// `depth`: the tile's elements of k, if groups differ in them, otherwise no limit.
   template <bool begins_apart>
   __device__ __forceinline__ Stage multiply_tile(Cursor& cursor, unsigned consumer,
                                                  unsigned k_blocks, unsigned depth,

@@ -54,7 +54,7 @@ class Sm90Places {
       return 0;
   }
 
-  /// The tile's elements of k, if groups differ in them, otherwise as many as can be.
+  /// The tile's elements of k, if groups differ in them, otherwise no limit.
   __device__ static unsigned depth_of(const Tiles& tiles) {
     if constexpr (design.has_groups)
       return tiles.depth();
