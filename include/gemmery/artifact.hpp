@@ -114,7 +114,7 @@ struct ArtifactFileSummary {
 // Throws Error (io, unsupported) if the file is damaged or has another format.
 GEMMERY_API ArtifactFileSummary inspect_artifacts(const std::string& path);
 
-// The same of an artifact in memory, for each of its targets. Throws Error (unsupported) for
+// The same for an artifact in memory, one for each of its targets. Throws Error (unsupported) for
 // kernels that are not compiled (those of the CPU).
 GEMMERY_API std::vector<ArtifactSummary> summarize(const Artifact& artifact);
 
