@@ -303,7 +303,7 @@ class GroupedGemmArguments(GemmArguments):
     gather: TensorLike | None
     scatter: TensorLike | None
     def set_data(self, operand: str, tensor: TensorLike | int) -> None:
-        """Replaces the tensor or address of an operand; "sizes", "gather" and "scatter" take other arrays of as many."""
+        """Replaces the tensor or address of an operand; "sizes", "gather" and "scatter" take other arrays of the same length."""
 
     def to_device(self, device: DeviceLike = None) -> GemmArguments:
         """Refused: copy the tensors to the device and make new arguments."""
@@ -391,7 +391,7 @@ class CompiledArtifact:
 
     @property
     def compiled_obj(self) -> object:
-        """What the user's kernel returned from `compile`; of a kernel of the library the artifact itself."""
+        """What the user's kernel returned from `compile`; for a kernel of the library, the artifact itself."""
 
     @property
     def kernel_obj(self) -> Any:
@@ -399,7 +399,7 @@ class CompiledArtifact:
 
     @property
     def is_native(self) -> bool:
-        """True for a kernel of the library. All below are of these; others raise ValueError."""
+        """True for a kernel of the library. The members below are for these; others raise ValueError."""
 
     @property
     def targets(self) -> list[str]:
@@ -426,7 +426,7 @@ class CompiledArtifact:
 
     @property
     def log(self) -> str:
-        """What the compiler said."""
+        """The compiler's log."""
 
     @property
     def compile_ms(self) -> float:
@@ -437,13 +437,13 @@ class CompiledArtifact:
         """Registers of a thread; bytes of static shared memory, spilled stores and loads, and stack. None for the CPU."""
 
     def load_on(self, device: DeviceLike) -> None:
-        """Loads the code on a device now rather than with the first run there, which a capture needs."""
+        """Loads the code on a device now, not with the first run there; required before a capture."""
 
     def bind(self, args: GemmArguments) -> PreparedLaunch:
         """Packs a launch for these arguments, whose memory it keeps alive, and reserves the workspace that it needs."""
 
     def save(self, path: str | os.PathLike[str], *, problems: Sequence[str] = (), with_ptx: bool = False) -> None:
-        """Writes a file that `gemmery.artifact.load` loads where no compiler is; `problems` are kept for people to read."""
+        """Writes a file that `gemmery.artifact.load` loads without a compiler; `problems` are kept for people to read."""
 
 class PreparedLaunch:
     def __call__(self, stream: StreamLike = None) -> None: ...
