@@ -81,7 +81,7 @@ class GEMMERY_API GemmArguments {
 
   // The tensors and numbers that the epilogue reads, and its results other than out, in the order
   // of its rules; empty for the default program. Tensors are views of rank 3: of (L, M, N) with
-  // strides of 0 where they are broadcast, and with extents of 1 along reduced dimensions.
+  // strides of 0 along broadcast dimensions, and with extents of 1 along reduced dimensions.
   const std::vector<EpilogueOperand>& epilogue_operands() const noexcept {
     return epilogue_operands_;
   }

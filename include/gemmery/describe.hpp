@@ -221,7 +221,7 @@ GEMMERY_API std::string to_string(const GemmDescription& description);
 struct OutputOp {
   double alpha = 1;
   double beta = 0;
-  std::vector<double> activation_args = {};    // of leaky_relu: leaky_alpha, 0.2 where it is absent
+  std::vector<double> activation_args = {};    // of leaky_relu: leaky_alpha, 0.2 if it is absent
   std::vector<EpilogueOperand> operands = {};  // of a visitor: every name of its program but D
 };
 

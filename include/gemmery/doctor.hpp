@@ -15,10 +15,10 @@ namespace gemmery {
 struct LibraryFinding {
   std::string name = {};  // "NVRTC"
   bool found = false;
-  std::string path = {};  // absolute; empty where not found
+  std::string path = {};  // absolute; empty if not found
   std::string version = {};
   std::string enables = {};   // "compiling kernels from source"
-  std::string searched = {};  // where it was looked for, when it was not found
+  std::string searched = {};  // where it was looked for, if it was not found
 };
 
 struct DoctorReport {

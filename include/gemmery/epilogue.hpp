@@ -234,7 +234,7 @@ GEMMERY_API std::string_view text(EpilogueId epilogue) noexcept;
 // A digest of program and rules: twelve hexadecimal digits, the same in every process, part of
 // kernel names ("" for the default). find_epilogue knows the epilogues interned by this process.
 GEMMERY_API std::string digest(EpilogueId epilogue);
-GEMMERY_API EpilogueId find_epilogue(std::string_view digest) noexcept;  // default where unknown
+GEMMERY_API EpilogueId find_epilogue(std::string_view digest) noexcept;  // default if unknown
 
 // Accepts the default program, ignoring white space. Throws Error (unsupported) for any other.
 GEMMERY_API EpilogueId parse_epilogue(std::string_view program);

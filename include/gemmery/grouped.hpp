@@ -54,7 +54,7 @@ struct GroupOffsets {
   bool check = false;
   // Rows by index, in any order (columns where N differs): row t of all groups is row gather[t] /
   // gather_divide of A, which may have any number of rows, and is stored to row scatter[t] of out.
-  // Each array has T indices, in the memory where out is, and is read when the work runs. A gather
+  // Each array has T indices, in the same memory as out, and is read when the work runs. A gather
   // index of -1 reads a row of zeros; a scatter index of -1 stores nothing. Indices of rows in no
   // group are not read. An epilogue, C included, applies to out's rows: its operands have as many
   // rows as out has.

@@ -80,7 +80,7 @@ struct LaunchRecipe {
   // What the entry takes, in its order, one word each. WHAT[:TYPE], TYPE one of i32 u32 i64 u64 f32
   // f64:
   //   A B C out NAME      address of the first element; NAME is a tensor of the epilogue
-  //   m n k l             extents (i32); k is 0 where alpha is 0, since A and B are not read then
+  //   m n k l             extents (i32); k is 0 if alpha is 0, since A and B are not read then
   //   A.row_stride        strides in elements, also .column_stride and .batch_stride (i64)
   //   A.leading           the row stride of row-major, the column stride of column-major (i64)
   //   alpha beta NUMBER   numbers of the default program, or of the epilogue by name (f32)
@@ -94,7 +94,7 @@ struct LaunchRecipe {
   // (those of the device, or the caller's limit), or one of them over a number, rounded up:
   // {"n/64", "m/64", "l"}, {"multiprocessors*2"}.
   std::array<std::string, 3> grid{"1", "1", "1"};
-  // Replaces `grid` where that is not expressive enough; called for every launch.
+  // Replaces `grid` if that is not expressive enough; called for every launch.
   std::function<std::array<std::uint32_t, 3>(const GemmProblem&, const DeviceInfo&)> grid_function =
       {};
 
