@@ -24,9 +24,9 @@ struct SkinnyDesign {
   DType out;
   DType accumulator;
   Major b_major;
-  int a_vector_bytes;    // of the widest access along k; 0 where k is not adjacent
+  int a_vector_bytes;    // of the widest access along k; 0 if k is not adjacent
   int b_vector_bytes;    // the same along the major index
-  int c_vector_bytes;    // along columns; 0 where they are not adjacent
+  int c_vector_bytes;    // along columns; 0 if they are not adjacent
   int out_vector_bytes;  // the same
   int rows;              // of out, at most: 1, 2, 4 or 8
   int threads;
@@ -60,7 +60,7 @@ constexpr int tile_columns(const SkinnyDesign& design) {
 }
 
 /// Values of k in one word of shared memory, and in one multiply-add: four 8-bit integers feed one
-/// dp4a, fewer where a load has fewer of one column.
+/// dp4a, fewer if a load has fewer of one column.
 GEMMERY_HOST_DEVICE
 constexpr int k_per_word(const SkinnyDesign& design) {
   if (design.accumulator != DType::int32) return 1;

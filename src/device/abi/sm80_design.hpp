@@ -28,7 +28,7 @@ struct Sm80Design {
   Major b_major;
   int a_vector_bytes;  // of the widest access along the adjacent index
   int b_vector_bytes;
-  int c_vector_bytes;  // along columns; 0 where they are not adjacent
+  int c_vector_bytes;  // along columns; 0 if they are not adjacent
   int out_vector_bytes;
   int tile_m;
   int tile_n;

@@ -58,7 +58,7 @@ struct Sm90Design {
   bool has_adjacent_rows = false;
   // True if batches may be arrays of pointers. Tensor maps then have four dimensions.
   bool has_pointers = false;
-  // True if the batch is one of groups, whose rows or columns end where their sizes in memory say.
+  // True if the batch consists of groups, whose rows or columns are bounded by sizes in memory.
   bool has_groups = false;
   // True if it finds groups in a table of the host among its parameters, not in memory.
   bool has_group_table = false;
@@ -211,7 +211,7 @@ struct RegisterBudget {
   int consumer;
 };
 
-/// 40/232 for two consumers, 24/240 where accumulators fill 200 registers or more (with 40/232,
+/// 40/232 for two consumers, 24/240 if accumulators fill 200 registers or more (with 40/232,
 /// 256x208 spills, and 320x160 with C; ptxas 13.0), 32/160 for three. 56/224 and 56/152 where the
 /// producer's warpgroup clears what is outside of groups: 8 to 76 bytes spilled with 40 and 32.
 GEMMERY_HOST_DEVICE

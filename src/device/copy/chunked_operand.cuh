@@ -43,7 +43,7 @@ struct ChunkShares {
 };
 
 /// The pointers to a thread's chunks that a copy keeps. `each`: one for each chunk. `first`: that
-/// of the first chunk alone, where registers are scarce. `indexed`: one for each chunk, whose lines
+/// of the first chunk alone, if registers are scarce. `indexed`: one for each chunk, whose lines
 /// are found by indices.
 enum class ChunkPointers : unsigned char { each, first, indexed };
 

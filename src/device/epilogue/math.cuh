@@ -40,7 +40,7 @@ __device__ __forceinline__ float fma(float x, float y, float z) { return __fmaf_
 __device__ __forceinline__ double fma(double x, double y, double z) { return __fma_rn(x, y, z); }
 
 __device__ __forceinline__ float divide(float x, float y) {
-  // div.full gives 0 where y is beyond 2^126; a division that IEEE rounds costs four times as much.
+  // div.full gives 0 if y is beyond 2^126; a division that IEEE rounds costs four times as much.
   return fabsf(y) > 0x1p126F ? ptx::div_full(x * 0x1p-4F, y * 0x1p-4F) : ptx::div_full(x, y);
 }
 __device__ __forceinline__ double divide(double x, double y) { return x / y; }

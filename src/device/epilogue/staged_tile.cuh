@@ -145,7 +145,7 @@ class StagedLinearCombination {
   using Staging = TileStaging<design>;
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
 
-  /// `rows_of_out`: where the tile's rows are found by indices, which row of out each is.
+  /// `rows_of_out`: if the tile's rows are found by indices, the row of out for each.
   __device__ __forceinline__ StagedLinearCombination(const abi::Sm80Params& params,
                                                      const int* rows_of_out)
       : params_(params),

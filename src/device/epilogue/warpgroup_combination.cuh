@@ -29,7 +29,7 @@ __device__ __forceinline__ const Compute& beta_of(const abi::Sm90Params& params)
 }
 
 /// Adds beta * c to a thread's accumulators in a block of 64 rows: reads two adjacent columns at a
-/// time, or one where C has any strides, and nothing beyond the matrix. Without a C it is empty.
+/// time, or one if C has any strides, and nothing beyond the matrix. Without a C it is empty.
 template <abi::Sm90Design design, bool has_c = design.has_c>
 class AddendReader {
  public:
@@ -102,7 +102,7 @@ class AddendReader {
   }
 
   const abi::Sm90Params& params_;
-  ptx::Registers<element_bytes> last_[2];  // 0 where there is none
+  ptx::Registers<element_bytes> last_[2];  // 0 if there is none
   const char* first_;
   int columns_left_[2];  // from the thread's first column; 0 for a row beyond the matrix
 };

@@ -150,7 +150,7 @@ class WarpgroupProgram {
     }
     return count;
   }
-  /// Patches that are read together: all of a staging tile where they fit 16 registers.
+  /// Patches that are read together: all of a staging tile if they fit 16 registers.
   GEMMERY_HOST_DEVICE
   static constexpr int patches_together(bool is_staged) {
     const int least = is_staged ? 2 : 1;  // ldmatrix loads 16 columns at once

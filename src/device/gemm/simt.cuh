@@ -411,7 +411,7 @@ __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params,
 }
 
 /// The kernel of grouped products: as above, any grid of blocks along x. `Params`:
-/// SimtGroupedParams, or SimtIndexedParams where the design finds elements by indices.
+/// SimtGroupedParams, or SimtIndexedParams if the design finds elements by indices.
 template <abi::SimtDesign design, class Params>
 __device__ inline void simt_grouped_gemm(const Params& params) {
   for_each_grouped_simt_tile<design>(

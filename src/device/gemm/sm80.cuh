@@ -142,7 +142,7 @@ class Sm80Gemm {
     Sm80Mainloop<design> mainloop(
         panel_of_a(corner, begin_k),
         panel<b>(params_.b, corner.batch, corner.column, params_.n, begin_k), address_, thread());
-    mainloop.run(sums_, max(share.k_blocks, 1U), all_k);  // a block of zeros where there is no k
+    mainloop.run(sums_, max(share.k_blocks, 1U), all_k);  // a block of zeros if there is no k
   }
 
   __device__ __forceinline__ PanelOfLines panel_of_a(const TileCorner& corner, unsigned k) const {

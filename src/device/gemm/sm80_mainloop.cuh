@@ -52,7 +52,7 @@ class Sm80Mainloop {
   static constexpr int ahead_registers =
       splits_loaded_blocks ? factor_registers + ReaderA::registers + ReaderB::registers
                            : loaded_registers;
-  // The 16-bit factors of a step, where an mma of 8-bit floats converts them.
+  // The 16-bit factors of a step, if an mma of 8-bit floats converts them.
   static constexpr int widened_registers =
       abi::detail::is_float8(design.a) && ptx::widens_f8 ? 2 * factor_registers : 0;
   static constexpr int address_registers = 30;  // about

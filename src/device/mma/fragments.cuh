@@ -51,7 +51,7 @@ class FragmentReader {
     }
   }
 
-  /// The fragments of one block, where blocks are loaded one by one.
+  /// The fragments of one block, if blocks are loaded one by one.
   __device__ __forceinline__ void load_block(Block& values, unsigned tile, int step,
                                              int index) const {
     static_assert(form == abi::FragmentLoad::pairs || form == abi::FragmentLoad::split_words);

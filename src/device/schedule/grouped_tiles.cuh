@@ -112,7 +112,7 @@ class GroupScan {
     bool is_group;
     unsigned begin;
     unsigned end;
-    unsigned elements;  // of the warp's groups, with their padding, where sizes are counts
+    unsigned elements;  // of the warp's groups, with their padding, if sizes are counts
   };
 
   /// The lane's group of 32 from `first` on. `before`: elements of all groups before them.
