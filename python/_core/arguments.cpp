@@ -205,6 +205,21 @@ class IdentityBytes {
     add(groups.alignment);
     add(groups.expected);
   }
+  void add(const Convolution& convolution) {
+    add(convolution.kind);
+    add(convolution.mode);
+    add(convolution.batch);
+    add(convolution.dimensions);
+    add(convolution.groups);
+    for (const std::int64_t count : {convolution.images, convolution.channels, convolution.filters})
+      add(count);
+    for (const Spatial* const spatial :
+         {&convolution.image, &convolution.filter, &convolution.output, &convolution.stride,
+          &convolution.dilation, &convolution.lower, &convolution.upper})
+      for (const std::int32_t number : *spatial) add(number);
+    for (const auto* const strides : {&convolution.a_strides, &convolution.b_strides})
+      for (const std::int64_t stride : *strides) add(stride);
+  }
   nb::bytes take() const { return nb::bytes(bytes_.data(), bytes_.size()); }
 
  private:
@@ -226,6 +241,7 @@ nb::bytes identity_of(const PyGemmArguments& arguments) {
   identity.add(problem.epilogue);
   for (const MatrixType& matrix : problem.epilogue_operands) identity.add(matrix);
   if (problem.groups) identity.add(*problem.groups);
+  if (problem.convolution) identity.add(*problem.convolution);
   identity.add(native.alpha());
   identity.add(native.beta());
   for (const EpilogueOperand& operand : native.epilogue_operands())
@@ -410,7 +426,7 @@ void bind_arguments(nb::module_& module) {
       .def_prop_ro(
           "views", &views_of,
           "The operands as the library sees them: rank 3, broadcast dimensions with stride "
-          "0; by name.")
+          "0 (of a convolution A and B: rank 5, channels last); by name.")
       .def_prop_ro("accumulator_type",
                    [](const PyGemmArguments& self) { return self.native->problem().accumulator; })
       .def_prop_ro("alpha", [](const PyGemmArguments& self) { return self.native->alpha(); })

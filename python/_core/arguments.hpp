@@ -143,7 +143,8 @@ struct PyGroupedGemmArguments : PyGemmArguments {
   } listed;
 };
 
-// ElementwiseArguments: a class of its own for Python alone.
+// ConvArguments: a class of its own for Python alone, as ElementwiseArguments is.
+struct PyConvArguments : PyGemmArguments {};
 struct PyElementwiseArguments : PyGemmArguments {};
 
 }  // namespace gemmery::python

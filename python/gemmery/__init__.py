@@ -45,6 +45,7 @@ from gemmery._core import (
     version,
 )
 from gemmery.arguments import (
+    ConvArguments,
     ElementwiseArguments,
     EpilogueArguments,
     GemmArguments,
@@ -103,6 +104,7 @@ if not TYPE_CHECKING:  # checkers know the names that are here
 __all__ = [
     "CompileError",
     "CompiledArtifact",
+    "ConvArguments",
     "DType",
     "DeviceInfo",
     "ElementwiseArguments",

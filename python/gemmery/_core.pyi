@@ -308,6 +308,52 @@ class GroupedGemmArguments(GemmArguments):
     def to_device(self, device: DeviceLike = None) -> GemmArguments:
         """Refused: copy the tensors to the device and make new arguments."""
 
+class ConvArguments(GemmArguments):
+    """A convolution in one to three spatial dimensions: kind "fprop", "dgrad" or "wgrad".
+
+    fprop: A is x (N, C, H, W), B is w (K, C/g, R, S), out is y (N, K, P, Q).    P = (H + 2 padding - dilation (R - 1) - 1) // stride + 1
+    dgrad: A is dy, B is w, out is dx.
+    wgrad: A is dy, B is x, out is dw.
+
+    Shapes are in torch's order, (N, C, W) and (N, C, D, H, W) likewise; memory is channels last: dimension 1 has stride 1. In
+    torch `x.contiguous(memory_format=torch.channels_last)`, in NumPy `numpy.moveaxis(array, -1, 1)` of an array (N, H, W, C).
+    Strides of extents of 0 and 1 do not matter. The pixels of out (taps of dw) are at one distance from each other.
+
+    stride, padding, dilation: a number, or one for each spatial dimension; padding may be "same" (stride 1) or "valid".
+    upper_padding: the padding behind the last pixel, where it differs from that before the first.
+    groups: of channels; groups = C is depthwise. mode: "cross_correlation", or "convolution", which reverses the taps of w.
+
+    C and the operands of an epilogue broadcast to out by NumPy's rule in torch's order: bias (K, 1, 1). A reduction's result has
+    extents of 1 along what is reduced: (K, 1, 1) for a sum of each channel. Those that vary along height but not along width are
+    refused, and with groups those that vary with the image alone.
+    Kernels of the CPU run all of these; those of GPUs run what is a plain GEMM (1x1 at stride 1).
+    ValueError names the operand.
+    """
+
+    def __init__(
+        self,
+        kind: Literal["fprop", "dgrad", "wgrad"],
+        A: TensorLike,
+        B: TensorLike,
+        out: TensorLike,
+        accumulator_type: DTypeLike = None,
+        *,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] | Literal["same", "valid"] = 0,
+        upper_padding: int | Sequence[int] | None = None,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        mode: Literal["cross_correlation", "convolution"] = "cross_correlation",
+        epilogue: EpilogueArguments | None = None,
+        performance: Any = None,
+        C: TensorLike = None,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+        math: str = "native",
+    ) -> None: ...
+    def to_device(self, device: DeviceLike = None) -> GemmArguments:
+        """Refused: copy the tensors to the device and make new arguments."""
+
 # --- discovery -----------------------------------------------------------------------------------
 
 class Kernel:

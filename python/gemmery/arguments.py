@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from gemmery._core import ElementwiseArguments, GemmArguments, GroupedGemmArguments, RuntimeArguments
+from gemmery._core import ConvArguments, ElementwiseArguments, GemmArguments, GroupedGemmArguments, RuntimeArguments
 from gemmery.epilogue import EpilogueArguments
 from gemmery.errors import InvalidArgumentError
 
 __all__ = [
+    "ConvArguments",
     "ElementwiseArguments",
     "EpilogueArguments",
     "GemmArguments",
