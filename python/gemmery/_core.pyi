@@ -311,9 +311,11 @@ class GroupedGemmArguments(GemmArguments):
 class ConvArguments(GemmArguments):
     """A convolution in one to three spatial dimensions: kind "fprop", "dgrad" or "wgrad".
 
-    fprop: A is x (N, C, H, W), B is w (K, C/g, R, S), out is y (N, K, P, Q).    P = (H + 2 padding - dilation (R - 1) - 1) // stride + 1
+    fprop: A is x (N, C, H, W), B is w (K, C/g, R, S), out is y (N, K, P, Q).
     dgrad: A is dy, B is w, out is dx.
     wgrad: A is dy, B is x, out is dw.
+
+    P = (H + 2 padding - dilation (R - 1) - 1) // stride + 1
 
     Shapes are in torch's order, (N, C, W) and (N, C, D, H, W) likewise; memory is channels last: dimension 1 has stride 1. In
     torch `x.contiguous(memory_format=torch.channels_last)`, in NumPy `numpy.moveaxis(array, -1, 1)` of an array (N, H, W, C).
@@ -323,9 +325,9 @@ class ConvArguments(GemmArguments):
     upper_padding: the padding behind the last pixel, where it differs from that before the first.
     groups: of channels; groups = C is depthwise. mode: "cross_correlation", or "convolution", which reverses the taps of w.
 
-    C and the operands of an epilogue broadcast to out by NumPy's rule in torch's order: bias (K, 1, 1). A reduction's result has
-    extents of 1 along what is reduced: (K, 1, 1) for a sum of each channel. Those that vary along height but not along width are
-    refused, and with groups those that vary with the image alone.
+    C and the operands of an epilogue broadcast to out by NumPy's rule in torch's order: bias (K, 1, 1). A reduction's result
+    has extents of 1 along what is reduced: (K, 1, 1) for a sum of each channel. Those that vary along height but not along
+    width are refused, and with groups those that vary with the image alone.
     Kernels of the CPU run all of these; those of GPUs run what is a plain GEMM (1x1 at stride 1).
     ValueError names the operand.
     """
