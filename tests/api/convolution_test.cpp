@@ -430,6 +430,24 @@ TEST(Convolution, two_thousand_random_problems_are_exact) {
   }
 }
 
+// Real numbers between guard bands, with NaN in whatever is no element.
+TEST(Convolution, random_problems_are_within_the_bounds_and_touch_nothing_else) {
+  Draw draw(tests::random_seed(), 1);
+  for (int index = 0; index < 300; ++index) {
+    const ConvCase conv = draw_case(draw);
+    const ConvKind kind = kinds[static_cast<std::size_t>(index % 3)];
+    const ConvOperands operands = make_operands(conv, kind, draw_types(draw), draw, draw.below(3));
+    const GemmProblem problem = ConvArguments(kind, operands.a.view(), operands.b.view(),
+                                              operands.out.view(), conv.settings())
+                                    .problem();
+    for (const Kernel& kernel : get_kernels(problem, device_info(Device::cpu()))) {
+      const VerifyReport report = verify({.problem = problem}, kernel, {});
+      ASSERT_TRUE(report.passed) << to_string(problem) << " by " << kernel.name() << ", seed "
+                                 << report.seed << ": " << report.first_failure;
+    }
+  }
+}
+
 TEST(Convolution, transposed_with_every_output_padding) {
   for (std::int64_t stride = 1; stride <= 3; ++stride)
     for (std::int64_t dilation = 1; dilation <= 4; ++dilation)

@@ -7,6 +7,7 @@
 
 #include "providers/host/host_family.hpp"
 #include "providers/host/onednn.hpp"
+#include "providers/host/onednn_conv.hpp"
 #include "providers/host/onednn_gemm.hpp"
 #include "providers/host/plain.hpp"
 #include "providers/host/reference.hpp"
@@ -123,23 +124,24 @@ class OnednnFamily final : public HostFamily {
  public:
   OnednnFamily() : HostFamily("host_onednn") {}
   Status availability() const override { return onednn::availability(); }
-  // Its matmul multiplies matrices as they lie in memory.
-  bool takes_convolution(const Convolution&) const noexcept override { return false; }
 
  protected:
   Status serves_types(const ProductTypes& types) const override {
     return onednn_serves_types(types.a, types.b, types.accumulator, types.math);
   }
-  Status serves_shape(const GemmProblem& problem) const override { return onednn_serves(problem); }
+  Status serves_shape(const GemmProblem& problem) const override {
+    return problem.convolution ? onednn_serves_convolution(problem) : onednn_serves(problem);
+  }
   double predicted_us(const GemmProblem& problem, const DeviceInfo& device) const override {
     return predict(problem, device,
                    {.fixed_us = 6,
                     .share = share_of(problem),
                     .least_batch_us = problem.groups ? group_us : 0.2,
-                    .packing_ns = is_converted(problem) ? 0.8 : 0});
+                    .packing_ns = is_converted(problem) && !problem.convolution ? 0.8 : 0});
   }
   // A part of a tensor may have strides that the whole has not: those of extents of 1.
   void multiply(const GemmArguments& arguments, int threads) const override {
+    if (arguments.problem().convolution) return run_onednn_convolution(arguments);
     if (!onednn_serves(arguments.problem())) return run_plain(arguments, tile_kernels(), threads);
     run_onednn(arguments);
   }

@@ -14,8 +14,10 @@
 
 #include <gemmery/error.hpp>
 
+#include "providers/host/onednn_convolution.hpp"
 #include "providers/host/onednn_library.hpp"
 #include "providers/host/onednn_matmul.hpp"
+#include "providers/host/onednn_primitive_cache.hpp"
 
 namespace gemmery::host::onednn {
 namespace {
@@ -58,8 +60,13 @@ const Library& library() {
   return *found_library().library;
 }
 
-MatmulCache& cache() {
-  static auto* const all = new MatmulCache;
+PrimitiveCache<Matmul, MatmulShape>& cache() {
+  static auto* const all = new PrimitiveCache<Matmul, MatmulShape>;
+  return *all;
+}
+
+PrimitiveCache<ConvolutionPrimitive, ConvolutionShape>& convolutions() {
+  static auto* const all = new PrimitiveCache<ConvolutionPrimitive, ConvolutionShape>;
   return *all;
 }
 
@@ -193,6 +200,61 @@ std::string implementation_name(const MatmulShape& shape) {
   const Library& opened = library();
   const CallInFlight call;
   return cache().get(opened, shape)->implementation_name();
+}
+
+// --- convolutions -------------------------------------------------------------------------------
+
+void convolve(const ConvolutionShape& shape, const ConvolutionMemory& memory) {
+  const Library& opened = library();
+  const CallInFlight call;
+  was_used = true;
+  convolutions().get(opened, shape)->execute(memory);
+}
+
+std::string implementation_name(const ConvolutionShape& shape) {
+  const Library& opened = library();
+  const CallInFlight call;
+  return convolutions().get(opened, shape)->implementation_name();
+}
+
+namespace {
+
+// The largest products of one sign in a filter of 3x3.
+bool try_convolution(DataType images) {
+  constexpr std::int64_t side = 8, channels = 64;
+  constexpr ConvolutionShape::Numbers square{1, side, side}, inner{1, side - 2, side - 2};
+  constexpr ConvolutionShape::Numbers ones{1, 1, 1}, taps{1, 3, 3};
+  const ConvolutionShape shape{.images = images,
+                               .filters = DataType::s8,
+                               .outputs = DataType::s32,
+                               .image_count = 1,
+                               .channels = channels,
+                               .filter_count = channels,
+                               .image = square,
+                               .filter = taps,
+                               .output = inner,
+                               .stride = ones,
+                               .dilation = ones};
+  const std::uint8_t largest = images == DataType::u8 ? 255 : 127;
+  const std::vector<std::uint8_t> x(side * side * channels, largest);
+  const std::vector<std::uint8_t> w(9 * channels * channels, 127);
+  std::vector<std::int32_t> y((side - 2) * (side - 2) * channels);
+  try {
+    convolve(shape, {x.data(), w.data(), y.data()});
+  } catch (const Error&) {
+    return false;
+  }
+  return std::ranges::all_of(
+      y, [&](std::int32_t sum) { return sum == 9 * static_cast<int>(channels) * largest * 127; });
+}
+
+}  // namespace
+
+bool convolves_exactly(DataType images) {
+  if (!availability()) return false;
+  static const bool of_s8 = try_convolution(DataType::s8);
+  static const bool of_u8 = try_convolution(DataType::u8);
+  return images == DataType::u8 ? of_u8 : of_s8;
 }
 
 }  // namespace gemmery::host::onednn

@@ -30,6 +30,28 @@ struct MatmulShape {
   friend bool operator==(const MatmulShape&, const MatmulShape&) = default;
 };
 
+// A convolution: images and outputs packed with channels last, filters packed as (K, taps, C/g).
+struct ConvolutionShape {
+  enum class Kind : std::uint8_t { forward, backward_data, backward_weights };
+  using Numbers = std::array<std::int64_t, 3>;
+
+  Kind kind = Kind::forward;
+  int dimensions = 2;                       // the last ones of each list
+  DataType images{}, filters{}, outputs{};  // types, of gradients where a kind has these
+  std::int64_t groups = 1;
+  std::int64_t image_count = 0, channels = 0, filter_count = 0;
+  Numbers image{}, filter{}, output{}, stride{}, dilation{}, lower{}, upper{};
+
+  friend bool operator==(const ConvolutionShape&, const ConvolutionShape&) = default;
+};
+
+// What a kind computes is written, whatever the type says.
+struct ConvolutionMemory {
+  const void* images;
+  const void* filters;
+  const void* outputs;
+};
+
 // True if oneDNN can be used now. Not in a forked child of a process that used it (its threads do
 // not exist there, and it would wait for them) and not in sanitizer builds (they report its
 // OpenMP). GEMMERY_ONEDNN_LIBRARY, an absolute path, replaces the search.
@@ -49,5 +71,13 @@ void multiply(const MatmulShape& shape, const void* source, const void* weights,
 // oneDNN's name of the implementation that serves a shape ("brg:avx512_core"); throws as `multiply`
 // does.
 std::string implementation_name(const MatmulShape& shape);
+
+// The same of a convolution. Its reference, which is slower by orders of magnitude, never serves:
+// where oneDNN has nothing else these throw Error (unsupported).
+void convolve(const ConvolutionShape& shape, const ConvolutionMemory& memory);
+std::string implementation_name(const ConvolutionShape& shape);
+
+// True if a convolution of 8-bit integers has exact sums on this CPU: tested once.
+bool convolves_exactly(DataType images);
 
 }  // namespace gemmery::host::onednn

@@ -18,13 +18,26 @@ inline constexpr unsigned stream_in_order = 1;
 inline constexpr int scratchpad_of_user = 1;
 inline constexpr int query_implementation = 8;  // impl_info_str
 inline constexpr int query_source_md = 129;
+inline constexpr int query_diff_source_md = 130;
 inline constexpr int query_weights_md = 131;
+inline constexpr int query_diff_weights_md = 132;
 inline constexpr int query_destination_md = 133;
+inline constexpr int query_diff_destination_md = 134;
 inline constexpr int query_scratchpad_md = 136;
 inline constexpr int argument_source = 1;
 inline constexpr int argument_destination = 17;
 inline constexpr int argument_weights = 33;
 inline constexpr int argument_scratchpad = 80;
+inline constexpr int argument_diff_source = 129;
+inline constexpr int argument_diff_destination = 145;
+inline constexpr int argument_diff_weights = 161;
+inline constexpr int argument_reorder_from = argument_source;
+inline constexpr int argument_reorder_to = argument_destination;
+
+inline constexpr int format_any = 1;
+inline constexpr int forward_training = 64;
+inline constexpr int forward_inference = 96;
+inline constexpr int convolution_direct = 1;
 
 inline constexpr int most_dimensions = 12;
 using Dimensions = std::int64_t[most_dimensions];
@@ -94,6 +107,24 @@ struct MatmulDescriptorV2 {
   DataType accumulator;
 };
 
+struct ConvolutionDescriptorV2 {
+  int primitive_kind;
+  int propagation;
+  int algorithm;
+  MemoryDescriptorV2 source;
+  MemoryDescriptorV2 diff_source;
+  MemoryDescriptorV2 weights;
+  MemoryDescriptorV2 diff_weights;
+  MemoryDescriptorV2 bias;
+  MemoryDescriptorV2 diff_bias;
+  MemoryDescriptorV2 destination;
+  MemoryDescriptorV2 diff_destination;
+  Dimensions strides;
+  Dimensions dilations;
+  Dimensions padding[2];
+  DataType accumulator;
+};
+
 // --- functions; each name is the manual's without dnnl_ ---
 
 // The functions with the same signature in both versions.
@@ -112,6 +143,8 @@ struct ApiCommon {
   Status (*primitive_desc_query)(PrimitiveDescriptor, int what, int index, void* result);
   Status (*primitive_desc_destroy)(PrimitiveDescriptor);
   Status (*primitive_create)(Primitive*, PrimitiveDescriptor);
+  Status (*reorder_primitive_desc_create)(PrimitiveDescriptor*, MemoryDescriptor from, Engine,
+                                          MemoryDescriptor to, Engine, Attributes);
   Status (*primitive_execute)(Primitive, Stream, int count, const ExecutionArgument*);
   Status (*primitive_destroy)(Primitive);
 };
@@ -123,6 +156,23 @@ struct ApiV2 : ApiCommon {
   Status (*matmul_desc_init)(MatmulDescriptorV2*, const MemoryDescriptorV2* source,
                              const MemoryDescriptorV2* weights, const MemoryDescriptorV2* bias,
                              const MemoryDescriptorV2* destination);
+  Status (*memory_desc_init_by_tag)(MemoryDescriptorV2*, int count, const std::int64_t* dimensions,
+                                    DataType, int tag);
+  Status (*dilated_convolution_forward_desc_init)(
+      ConvolutionDescriptorV2*, int propagation, int algorithm, const MemoryDescriptorV2* source,
+      const MemoryDescriptorV2* weights, const MemoryDescriptorV2* bias,
+      const MemoryDescriptorV2* destination, const std::int64_t* strides,
+      const std::int64_t* dilations, const std::int64_t* lower, const std::int64_t* upper);
+  Status (*dilated_convolution_backward_data_desc_init)(
+      ConvolutionDescriptorV2*, int algorithm, const MemoryDescriptorV2* diff_source,
+      const MemoryDescriptorV2* weights, const MemoryDescriptorV2* diff_destination,
+      const std::int64_t* strides, const std::int64_t* dilations, const std::int64_t* lower,
+      const std::int64_t* upper);
+  Status (*dilated_convolution_backward_weights_desc_init)(
+      ConvolutionDescriptorV2*, int algorithm, const MemoryDescriptorV2* source,
+      const MemoryDescriptorV2* diff_weights, const MemoryDescriptorV2* diff_bias,
+      const MemoryDescriptorV2* diff_destination, const std::int64_t* strides,
+      const std::int64_t* dilations, const std::int64_t* lower, const std::int64_t* upper);
   Status (*primitive_desc_iterator_create)(PrimitiveDescriptorIterator*, const void* operation,
                                            Attributes, Engine, PrimitiveDescriptor hint);
   PrimitiveDescriptor (*primitive_desc_iterator_fetch)(PrimitiveDescriptorIterator);
@@ -134,7 +184,24 @@ struct ApiV3 : ApiCommon {
   Status (*memory_desc_create_with_strides)(MemoryDescriptor*, int count,
                                             const std::int64_t* dimensions, DataType,
                                             const std::int64_t* strides);
+  Status (*memory_desc_create_with_tag)(MemoryDescriptor*, int count,
+                                        const std::int64_t* dimensions, DataType, int tag);
   Status (*memory_desc_destroy)(MemoryDescriptor);
+  Status (*convolution_forward_primitive_desc_create)(
+      PrimitiveDescriptor*, Engine, int propagation, int algorithm, MemoryDescriptor source,
+      MemoryDescriptor weights, MemoryDescriptor bias, MemoryDescriptor destination,
+      const std::int64_t* strides, const std::int64_t* dilations, const std::int64_t* lower,
+      const std::int64_t* upper, Attributes);
+  Status (*convolution_backward_data_primitive_desc_create)(
+      PrimitiveDescriptor*, Engine, int algorithm, MemoryDescriptor diff_source,
+      MemoryDescriptor weights, MemoryDescriptor diff_destination, const std::int64_t* strides,
+      const std::int64_t* dilations, const std::int64_t* lower, const std::int64_t* upper,
+      PrimitiveDescriptor hint, Attributes);
+  Status (*convolution_backward_weights_primitive_desc_create)(
+      PrimitiveDescriptor*, Engine, int algorithm, MemoryDescriptor source,
+      MemoryDescriptor diff_weights, MemoryDescriptor diff_bias, MemoryDescriptor diff_destination,
+      const std::int64_t* strides, const std::int64_t* dilations, const std::int64_t* lower,
+      const std::int64_t* upper, PrimitiveDescriptor hint, Attributes);
   Status (*matmul_primitive_desc_create)(PrimitiveDescriptor*, Engine, MemoryDescriptor source,
                                          MemoryDescriptor weights, MemoryDescriptor bias,
                                          MemoryDescriptor destination, Attributes);

@@ -9,6 +9,7 @@
 
 #include "platform/environment.hpp"
 #include "platform/library.hpp"
+#include "providers/host/onednn_conv_extents.hpp"
 
 namespace gemmery::host::onednn {
 namespace {
@@ -60,6 +61,7 @@ void find_common(Symbols& symbols, ApiCommon& api) {
   symbols.find(api.primitive_create, "dnnl_primitive_create");
   symbols.find(api.primitive_execute, "dnnl_primitive_execute");
   symbols.find(api.primitive_destroy, "dnnl_primitive_destroy");
+  symbols.find(api.reorder_primitive_desc_create, "dnnl_reorder_primitive_desc_create");
 }
 
 class LibraryV2 final : public Library {
@@ -73,20 +75,24 @@ class LibraryV2 final : public Library {
     MatmulDescriptorV2 operation{};
     require_success(own_.matmul_desc_init(&operation, &source, &weights, nullptr, &destination),
                     "dnnl_matmul_desc_init");
-    PrimitiveDescriptorIterator created = nullptr;
-    require_success(
-        own_.primitive_desc_iterator_create(&created, &operation, attributes(), engine(), nullptr),
-        "dnnl_primitive_desc_iterator_create");
-    const Iterator implementations(created, Destroy{own_.primitive_desc_iterator_destroy});
-    for (;;) {
-      const PrimitiveDescriptor descriptor =
-          own_.primitive_desc_iterator_fetch(implementations.get());
-      if (descriptor == nullptr) throw std::bad_alloc();
-      if (is_trusted(descriptor)) return descriptor;
-      api().primitive_desc_destroy(descriptor);
-      require_success(own_.primitive_desc_iterator_next(implementations.get()),
-                      "dnnl_primitive_desc_iterator_next");
-    }
+    return first_of(&operation, nullptr, [&](PrimitiveDescriptor d) { return is_trusted(d); });
+  }
+
+  PrimitiveDescriptor describe_convolution(const ConvolutionShape& shape) const override {
+    if (shape.kind == ConvolutionShape::Kind::forward) return first_fast(shape, nullptr);
+    // A forward convolution is asked for as a hint.
+    ConvolutionShape forward = shape;
+    forward.kind = ConvolutionShape::Kind::forward;
+    forward.images = forward.filters = forward.outputs = DataType::f32;
+    const ConvolutionDescriptorV2 operation = describe_forward(forward, forward_training);
+    const PrimitiveDescriptor hint =
+        first_of(&operation, nullptr, [](PrimitiveDescriptor) { return true; });
+    const HintOwner owner(hint, DestroyHint{api().primitive_desc_destroy});
+    return first_fast(shape, hint);
+  }
+
+  OwnedDescriptor describe_filters(const ConvolutionShape& shape) const override {
+    return std::make_shared<const MemoryDescriptorV2>(describe(filter_extents(shape)));
   }
 
  private:
@@ -95,7 +101,84 @@ class LibraryV2 final : public Library {
     void operator()(PrimitiveDescriptorIterator iterator) const { destroy(iterator); }
   };
   using Iterator = std::unique_ptr<std::remove_pointer_t<PrimitiveDescriptorIterator>, Destroy>;
+  struct DestroyHint {
+    Status (*destroy)(PrimitiveDescriptor);
+    void operator()(PrimitiveDescriptor descriptor) const { destroy(descriptor); }
+  };
+  using HintOwner = std::unique_ptr<std::remove_pointer_t<PrimitiveDescriptor>, DestroyHint>;
 
+  // The first implementation that passes.
+  template <class Passes>
+  PrimitiveDescriptor first_of(const void* operation, PrimitiveDescriptor hint,
+                               const Passes& passes) const {
+    PrimitiveDescriptorIterator created = nullptr;
+    require_success(
+        own_.primitive_desc_iterator_create(&created, operation, attributes(), engine(), hint),
+        "dnnl_primitive_desc_iterator_create");
+    const Iterator implementations(created, Destroy{own_.primitive_desc_iterator_destroy});
+    for (;;) {
+      const PrimitiveDescriptor descriptor =
+          own_.primitive_desc_iterator_fetch(implementations.get());
+      if (descriptor == nullptr) throw std::bad_alloc();
+      if (passes(descriptor)) return descriptor;
+      api().primitive_desc_destroy(descriptor);
+      require_success(own_.primitive_desc_iterator_next(implementations.get()),
+                      "dnnl_primitive_desc_iterator_next");
+    }
+  }
+  PrimitiveDescriptor first_fast(const ConvolutionShape& shape, PrimitiveDescriptor hint) const {
+    const ConvolutionDescriptorV2 operation = shape.kind == ConvolutionShape::Kind::forward
+                                                  ? describe_forward(shape, forward_inference)
+                                                  : describe_backward(shape);
+    return first_of(&operation, hint, [&](PrimitiveDescriptor d) { return is_fast(d); });
+  }
+
+  ConvolutionDescriptorV2 describe_forward(const ConvolutionShape& shape, int propagation) const {
+    const MemoryDescriptorV2 images = describe(image_extents(shape));
+    const MemoryDescriptorV2 filters = describe_any(filter_extents(shape));
+    const MemoryDescriptorV2 outputs = describe(output_extents(shape));
+    const ConvolutionNumbers numbers(shape);
+    ConvolutionDescriptorV2 operation{};
+    require_success(own_.dilated_convolution_forward_desc_init(
+                        &operation, propagation, convolution_direct, &images, &filters, nullptr,
+                        &outputs, numbers.strides, numbers.dilations, numbers.lower, numbers.upper),
+                    "dnnl_dilated_convolution_forward_desc_init");
+    return operation;
+  }
+  ConvolutionDescriptorV2 describe_backward(const ConvolutionShape& shape) const {
+    const MemoryDescriptorV2 images = describe(image_extents(shape));
+    const MemoryDescriptorV2 filters = describe_any(filter_extents(shape));
+    const MemoryDescriptorV2 outputs = describe(output_extents(shape));
+    const ConvolutionNumbers numbers(shape);
+    ConvolutionDescriptorV2 operation{};
+    if (shape.kind == ConvolutionShape::Kind::backward_data)
+      require_success(own_.dilated_convolution_backward_data_desc_init(
+                          &operation, convolution_direct, &images, &filters, &outputs,
+                          numbers.strides, numbers.dilations, numbers.lower, numbers.upper),
+                      "dnnl_dilated_convolution_backward_data_desc_init");
+    else
+      require_success(own_.dilated_convolution_backward_weights_desc_init(
+                          &operation, convolution_direct, &images, &filters, nullptr, &outputs,
+                          numbers.strides, numbers.dilations, numbers.lower, numbers.upper),
+                      "dnnl_dilated_convolution_backward_weights_desc_init");
+    return operation;
+  }
+
+  MemoryDescriptorV2 describe(const TensorExtents& tensor) const {
+    MemoryDescriptorV2 descriptor{};
+    require_success(
+        own_.memory_desc_init_by_strides(&descriptor, tensor.count, tensor.dimensions.data(),
+                                         tensor.type, tensor.strides.data()),
+        "dnnl_memory_desc_init_by_strides");
+    return descriptor;
+  }
+  MemoryDescriptorV2 describe_any(const TensorExtents& tensor) const {
+    MemoryDescriptorV2 descriptor{};
+    require_success(own_.memory_desc_init_by_tag(&descriptor, tensor.count,
+                                                 tensor.dimensions.data(), tensor.type, format_any),
+                    "dnnl_memory_desc_init_by_tag");
+    return descriptor;
+  }
   MemoryDescriptorV2 describe(const OperandShape& operand) const {
     MemoryDescriptorV2 descriptor{};
     require_success(own_.memory_desc_init_by_strides(&descriptor, 3, operand.extents.data(),
@@ -120,13 +203,23 @@ class LibraryV3 final : public Library {
         own_.matmul_primitive_desc_create(&descriptor, engine(), source.get(), weights.get(),
                                           nullptr, destination.get(), attributes()),
         "dnnl_matmul_primitive_desc_create");
-    while (!is_trusted(descriptor)) {
-      const Status status = own_.primitive_desc_next_impl(descriptor);
-      if (status == success) continue;
-      api().primitive_desc_destroy(descriptor);
-      fail(ErrorKind::unsupported, "dnnl_primitive_desc_next_impl", status);
-    }
-    return descriptor;
+    return first_of(descriptor, [&](PrimitiveDescriptor d) { return is_trusted(d); });
+  }
+
+  PrimitiveDescriptor describe_convolution(const ConvolutionShape& shape) const override {
+    const auto passes = [&](PrimitiveDescriptor d) { return is_fast(d); };
+    if (shape.kind == ConvolutionShape::Kind::forward)
+      return first_of(create_forward(shape, forward_inference), passes);
+    // A forward convolution is asked for as a hint.
+    ConvolutionShape forward = shape;
+    forward.images = forward.filters = forward.outputs = DataType::f32;
+    const PrimitiveDescriptor hint = create_forward(forward, forward_training);
+    const HintOwner owner(hint, DestroyHint{api().primitive_desc_destroy});
+    return first_of(create_backward(shape, hint), passes);
+  }
+
+  OwnedDescriptor describe_filters(const ConvolutionShape& shape) const override {
+    return describe(filter_extents(shape));
   }
 
  private:
@@ -135,7 +228,75 @@ class LibraryV3 final : public Library {
     void operator()(MemoryDescriptor descriptor) const { destroy(descriptor); }
   };
   using Descriptor = std::unique_ptr<const void, Destroy>;
+  struct DestroyHint {
+    Status (*destroy)(PrimitiveDescriptor);
+    void operator()(PrimitiveDescriptor descriptor) const { destroy(descriptor); }
+  };
+  using HintOwner = std::unique_ptr<std::remove_pointer_t<PrimitiveDescriptor>, DestroyHint>;
 
+  // This implementation, or the first behind it, that passes.
+  template <class Passes>
+  PrimitiveDescriptor first_of(PrimitiveDescriptor descriptor, const Passes& passes) const {
+    while (!passes(descriptor)) {
+      const Status status = own_.primitive_desc_next_impl(descriptor);
+      if (status == success) continue;
+      api().primitive_desc_destroy(descriptor);
+      fail(ErrorKind::unsupported, "dnnl_primitive_desc_next_impl", status);
+    }
+    return descriptor;
+  }
+
+  PrimitiveDescriptor create_forward(const ConvolutionShape& shape, int propagation) const {
+    const Descriptor images = describe(image_extents(shape));
+    const Descriptor filters = describe_any(filter_extents(shape));
+    const Descriptor outputs = describe(output_extents(shape));
+    const ConvolutionNumbers numbers(shape);
+    PrimitiveDescriptor descriptor = nullptr;
+    require_success(own_.convolution_forward_primitive_desc_create(
+                        &descriptor, engine(), propagation, convolution_direct, images.get(),
+                        filters.get(), nullptr, outputs.get(), numbers.strides, numbers.dilations,
+                        numbers.lower, numbers.upper, attributes()),
+                    "dnnl_convolution_forward_primitive_desc_create");
+    return descriptor;
+  }
+  PrimitiveDescriptor create_backward(const ConvolutionShape& shape,
+                                      PrimitiveDescriptor hint) const {
+    const Descriptor images = describe(image_extents(shape));
+    const Descriptor filters = describe_any(filter_extents(shape));
+    const Descriptor outputs = describe(output_extents(shape));
+    const ConvolutionNumbers numbers(shape);
+    PrimitiveDescriptor descriptor = nullptr;
+    if (shape.kind == ConvolutionShape::Kind::backward_data)
+      require_success(
+          own_.convolution_backward_data_primitive_desc_create(
+              &descriptor, engine(), convolution_direct, images.get(), filters.get(), outputs.get(),
+              numbers.strides, numbers.dilations, numbers.lower, numbers.upper, hint, attributes()),
+          "dnnl_convolution_backward_data_primitive_desc_create");
+    else
+      require_success(own_.convolution_backward_weights_primitive_desc_create(
+                          &descriptor, engine(), convolution_direct, images.get(), filters.get(),
+                          nullptr, outputs.get(), numbers.strides, numbers.dilations, numbers.lower,
+                          numbers.upper, hint, attributes()),
+                      "dnnl_convolution_backward_weights_primitive_desc_create");
+    return descriptor;
+  }
+
+  Descriptor describe(const TensorExtents& tensor) const {
+    MemoryDescriptor descriptor = nullptr;
+    require_success(
+        own_.memory_desc_create_with_strides(&descriptor, tensor.count, tensor.dimensions.data(),
+                                             tensor.type, tensor.strides.data()),
+        "dnnl_memory_desc_create_with_strides");
+    return {descriptor, Destroy{own_.memory_desc_destroy}};
+  }
+  Descriptor describe_any(const TensorExtents& tensor) const {
+    MemoryDescriptor descriptor = nullptr;
+    require_success(
+        own_.memory_desc_create_with_tag(&descriptor, tensor.count, tensor.dimensions.data(),
+                                         tensor.type, format_any),
+        "dnnl_memory_desc_create_with_tag");
+    return {descriptor, Destroy{own_.memory_desc_destroy}};
+  }
   Descriptor describe(const OperandShape& operand) const {
     MemoryDescriptor descriptor = nullptr;
     require_success(own_.memory_desc_create_with_strides(&descriptor, 3, operand.extents.data(),
@@ -161,7 +322,14 @@ FoundLibrary open_version(const platform::SharedLibrary& file, const FindOwn& fi
 FoundLibrary open_v2(const platform::SharedLibrary& file) {
   return open_version<ApiV2, LibraryV2>(file, [](Symbols& symbols, ApiV2& api) {
     symbols.find(api.memory_desc_init_by_strides, "dnnl_memory_desc_init_by_strides");
+    symbols.find(api.memory_desc_init_by_tag, "dnnl_memory_desc_init_by_tag");
     symbols.find(api.matmul_desc_init, "dnnl_matmul_desc_init");
+    symbols.find(api.dilated_convolution_forward_desc_init,
+                 "dnnl_dilated_convolution_forward_desc_init");
+    symbols.find(api.dilated_convolution_backward_data_desc_init,
+                 "dnnl_dilated_convolution_backward_data_desc_init");
+    symbols.find(api.dilated_convolution_backward_weights_desc_init,
+                 "dnnl_dilated_convolution_backward_weights_desc_init");
     symbols.find(api.primitive_desc_iterator_create, "dnnl_primitive_desc_iterator_create");
     symbols.find(api.primitive_desc_iterator_fetch, "dnnl_primitive_desc_iterator_fetch");
     symbols.find(api.primitive_desc_iterator_next, "dnnl_primitive_desc_iterator_next");
@@ -172,7 +340,14 @@ FoundLibrary open_v2(const platform::SharedLibrary& file) {
 FoundLibrary open_v3(const platform::SharedLibrary& file) {
   return open_version<ApiV3, LibraryV3>(file, [](Symbols& symbols, ApiV3& api) {
     symbols.find(api.memory_desc_create_with_strides, "dnnl_memory_desc_create_with_strides");
+    symbols.find(api.memory_desc_create_with_tag, "dnnl_memory_desc_create_with_tag");
     symbols.find(api.memory_desc_destroy, "dnnl_memory_desc_destroy");
+    symbols.find(api.convolution_forward_primitive_desc_create,
+                 "dnnl_convolution_forward_primitive_desc_create");
+    symbols.find(api.convolution_backward_data_primitive_desc_create,
+                 "dnnl_convolution_backward_data_primitive_desc_create");
+    symbols.find(api.convolution_backward_weights_primitive_desc_create,
+                 "dnnl_convolution_backward_weights_primitive_desc_create");
     symbols.find(api.matmul_primitive_desc_create, "dnnl_matmul_primitive_desc_create");
     symbols.find(api.primitive_desc_next_impl, "dnnl_primitive_desc_next_impl");
   });
@@ -249,6 +424,19 @@ std::string_view Library::implementation_name(PrimitiveDescriptor descriptor) co
 
 bool Library::is_trusted(PrimitiveDescriptor descriptor) const {
   return onednn::is_trusted(*api().version(), implementation_name(descriptor));
+}
+
+// "ref:any" and the like: one element at a time.
+bool Library::is_fast(PrimitiveDescriptor descriptor) const {
+  return is_trusted(descriptor) && !implementation_name(descriptor).starts_with("ref");
+}
+
+PrimitiveDescriptor Library::describe_reorder(MemoryDescriptor from, MemoryDescriptor to) const {
+  PrimitiveDescriptor descriptor = nullptr;
+  require_success(
+      api().reorder_primitive_desc_create(&descriptor, from, engine(), to, engine(), attributes()),
+      "dnnl_reorder_primitive_desc_create");
+  return descriptor;
 }
 
 void Library::open(const ApiCommon& api, const std::string& path) {

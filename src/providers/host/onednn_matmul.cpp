@@ -4,32 +4,10 @@
 
 #include <cstddef>
 
+#include "providers/host/onednn_memory.hpp"
 #include "providers/host/scratch.hpp"
 
 namespace gemmery::host::onednn {
-namespace {
-
-// The caller's memory in oneDNN's form, for one call.
-class MemoryView {
- public:
-  MemoryView(const Library& library, MemoryDescriptor descriptor, const void* data)
-      : api_(library.api()) {
-    require_success(
-        api_.memory_create(&memory_, descriptor, library.engine(), const_cast<void*>(data)),
-        "dnnl_memory_create");
-  }
-  ~MemoryView() { api_.memory_destroy(memory_); }
-  MemoryView(const MemoryView&) = delete;
-  MemoryView& operator=(const MemoryView&) = delete;
-  Memory get() const { return memory_; }
-
- private:
-  const ApiCommon& api_;
-  Memory memory_ = nullptr;
-};
-
-}  // namespace
-
 Matmul::Matmul(const Library& library, const MatmulShape& shape)
     : library_(library), descriptor_(library.describe_matmul(shape)) {
   const Status status = api().primitive_create(&primitive_, descriptor_);
@@ -64,28 +42,6 @@ void Matmul::execute(const void* source, const void* weights, void* destination)
 
 std::string Matmul::implementation_name() const {
   return std::string(library_.implementation_name(descriptor_));
-}
-
-std::shared_ptr<const Matmul> MatmulCache::get(const Library& library, const MatmulShape& shape) {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (auto known = find(shape)) return known;
-  }
-  auto made = std::make_shared<const Matmul>(library, shape);
-  const std::scoped_lock lock(mutex_);
-  if (auto known = find(shape)) return known;  // another thread created it first
-  entries_.push_front({shape, made});
-  if (entries_.size() > capacity) entries_.pop_back();
-  return made;
-}
-
-std::shared_ptr<const Matmul> MatmulCache::find(const MatmulShape& shape) {
-  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-    if (!(entry->shape == shape)) continue;
-    entries_.splice(entries_.begin(), entries_, entry);
-    return entries_.front().matmul;
-  }
-  return nullptr;
 }
 
 }  // namespace gemmery::host::onednn

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matmul primitives of oneDNN, and their cache.
+// Matmul primitives of oneDNN.
 #pragma once
 
-#include <list>
-#include <memory>
-#include <mutex>
 #include <string>
 
 #include "providers/host/onednn_library.hpp"
@@ -32,24 +29,6 @@ class Matmul {
   const Library& library_;
   PrimitiveDescriptor descriptor_;
   Primitive primitive_ = nullptr;
-};
-
-// The primitives of the most recent problems. Creating one compiles code: 0.1 to a few ms.
-class MatmulCache {
- public:
-  std::shared_ptr<const Matmul> get(const Library& library, const MatmulShape& shape);
-
- private:
-  static constexpr std::size_t capacity = 64;
-  struct Entry {
-    MatmulShape shape;
-    std::shared_ptr<const Matmul> matmul;
-  };
-
-  std::shared_ptr<const Matmul> find(const MatmulShape& shape);
-
-  std::mutex mutex_;
-  std::list<Entry> entries_;
 };
 
 }  // namespace gemmery::host::onednn

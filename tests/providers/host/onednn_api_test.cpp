@@ -38,6 +38,18 @@ TEST(OnednnApi, constants_and_layouts_are_the_vendors) {
   static_assert(argument_source == DNNL_ARG_SRC);
   static_assert(argument_weights == DNNL_ARG_WEIGHTS);
   static_assert(argument_destination == DNNL_ARG_DST);
+  static_assert(query_diff_source_md == dnnl_query_diff_src_md);
+  static_assert(query_diff_weights_md == dnnl_query_diff_weights_md);
+  static_assert(query_diff_destination_md == dnnl_query_diff_dst_md);
+  static_assert(argument_diff_source == DNNL_ARG_DIFF_SRC);
+  static_assert(argument_diff_destination == DNNL_ARG_DIFF_DST);
+  static_assert(argument_diff_weights == DNNL_ARG_DIFF_WEIGHTS);
+  static_assert(argument_reorder_from == DNNL_ARG_FROM);
+  static_assert(argument_reorder_to == DNNL_ARG_TO);
+  static_assert(format_any == dnnl_format_tag_any);
+  static_assert(forward_training == dnnl_forward_training);
+  static_assert(forward_inference == dnnl_forward_inference);
+  static_assert(convolution_direct == dnnl_convolution_direct);
   static_assert(argument_scratchpad == DNNL_ARG_SCRATCHPAD);
   static_assert(most_dimensions == DNNL_MAX_NDIMS);
   static_assert(sizeof(ExecutionArgument) == sizeof(dnnl_exec_arg_t));
@@ -70,6 +82,13 @@ TEST(OnednnApi, constants_and_layouts_are_the_vendors) {
                 offsetof(dnnl_matmul_desc_t, dst_desc));
   static_assert(offsetof(MatmulDescriptorV2, accumulator) ==
                 offsetof(dnnl_matmul_desc_t, accum_data_type));
+  static_assert(sizeof(ConvolutionDescriptorV2) == sizeof(dnnl_convolution_desc_t));
+  static_assert(offsetof(ConvolutionDescriptorV2, diff_weights) ==
+                offsetof(dnnl_convolution_desc_t, diff_weights_desc));
+  static_assert(offsetof(ConvolutionDescriptorV2, strides) ==
+                offsetof(dnnl_convolution_desc_t, strides));
+  static_assert(offsetof(ConvolutionDescriptorV2, padding) ==
+                offsetof(dnnl_convolution_desc_t, padding));
 #endif
   SUCCEED();
 #else

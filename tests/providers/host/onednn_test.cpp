@@ -18,7 +18,9 @@
 #include <gtest/gtest.h>
 
 #include <gemmery/error.hpp>
+#include <gemmery/problem.hpp>
 
+#include "providers/host/onednn_conv.hpp"
 #include "providers/host/onednn_gemm.hpp"
 #include "providers/host/onednn_library.hpp"
 
@@ -130,6 +132,54 @@ TEST_F(Onednn, a_child_of_a_process_that_used_it_is_refused_by_name) {
     return 4;
   });
   EXPECT_EQ(status, 0);
+}
+
+ConvolutionShape convolution(ConvolutionShape::Kind kind) {
+  return {.kind = kind,
+          .images = DataType::f32,
+          .filters = DataType::f32,
+          .outputs = DataType::f32,
+          .image_count = 2,
+          .channels = 32,
+          .filter_count = 48,
+          .image = {1, 14, 14},
+          .filter = {1, 3, 3},
+          .output = {1, 7, 7},
+          .stride = {1, 2, 2},
+          .dilation = {1, 1, 1},
+          .lower = {0, 1, 1},
+          .upper = {0, 1, 1}};
+}
+
+// Filters that keep their strides would select it (slower by three orders of magnitude).
+TEST_F(Onednn, its_reference_convolves_nothing) {
+  for (const auto kind : {ConvolutionShape::Kind::forward, ConvolutionShape::Kind::backward_data,
+                          ConvolutionShape::Kind::backward_weights}) {
+    ConvolutionShape shape = convolution(kind);
+    for (const std::int64_t groups : {1, 2, 16}) {
+      shape.groups = groups;
+      EXPECT_FALSE(implementation_name(shape).starts_with("ref")) << groups;
+    }
+  }
+}
+
+TEST_F(Onednn, convolutions_that_it_does_not_serve_are_refused_by_name) {
+  const auto refusal = [](const char* line) {
+    return std::string(onednn_serves_convolution(parse_problem(line).problem).error());
+  };
+  EXPECT_EQ(refusal("conv2d_fprop 2x8x8x8 k=8 r=3 s=3 a=f32"), "");
+  EXPECT_EQ(refusal("conv2d_fprop 2x8x8x8 k=8 r=3 s=3 mode=convolution a=f32"),
+            "mode: expected cross_correlation, got convolution");
+  EXPECT_EQ(refusal("conv1d_dgrad 1x14x4 k=6 s=3 pad=1 dilation=4 q=5 a=f32"),
+            "dy: expected the extents of the formula, got others");
+  EXPECT_EQ(refusal("conv1d_fprop 1x4x16 k=8 s=2 pad=1 dilation=4 a=f32"),
+            "filter: expected at most the image without its padding, 4, got a reach of 5");
+  EXPECT_EQ(refusal("conv2d_dgrad 2x8x8x8 k=8 r=3 s=3 a=s8 out=s32"),
+            "kind: expected fprop for integers, got dgrad");
+  EXPECT_EQ(refusal("conv2d_fprop 2x8x8x256 k=8 r=3 s=3 a=s8 out=s32"),
+            "k: expected at most 1024 products of a sum of integers, got 2304");
+  EXPECT_EQ(refusal("conv2d_fprop 2x8x8x8 k=8 r=3 s=3 a=f32/strides=2000,100,10"),
+            "A: expected pixels (or taps) at one distance, got other strides");
 }
 
 TEST_F(Onednn, forks_during_a_storm_of_calls_end) {

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "providers/host/onednn_conv.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include <gemmery/error.hpp>
+
+#include "operation/convolution.hpp"
+#include "providers/host/onednn_operands.hpp"
+#include "providers/host/onednn_sums.hpp"
+#include "providers/host/plain.hpp"
+
+namespace gemmery::host {
+namespace {
+
+using onednn::ConvolutionShape;
+using operation::ConvMemory;
+
+// oneDNN may pass integer sums through float32 (onednn_gemm.cpp): with fewer products they are
+// exact.
+constexpr std::int64_t exact_products(DataType images) {
+  return images == DataType::u8 ? (1 << 24) / (255 * 128) : (1 << 24) / (128 * 128);
+}
+
+ConvolutionShape::Numbers wide(const Spatial& numbers) {
+  return {numbers[0], numbers[1], numbers[2]};
+}
+
+// What A, B and out are.
+struct Roles {
+  ConvolutionShape::Kind kind;
+  DataType images, filters, outputs;
+};
+Roles roles_of(ConvKind kind, const ComputeTypes& types) {
+  switch (kind) {
+    case ConvKind::fprop:
+      return {ConvolutionShape::Kind::forward, types.a, types.b, types.sum};
+    case ConvKind::dgrad:
+      return {ConvolutionShape::Kind::backward_data, types.sum, types.b, types.a};
+    case ConvKind::wgrad:
+      break;
+  }
+  return {ConvolutionShape::Kind::backward_weights, types.b, types.sum, types.a};
+}
+
+ConvolutionShape shape_of(const Convolution& convolution, const ComputeTypes& types) {
+  const Roles roles = roles_of(convolution.kind, types);
+  return {.kind = roles.kind,
+          .dimensions = convolution.dimensions,
+          .images = roles.images,
+          .filters = roles.filters,
+          .outputs = roles.outputs,
+          .groups = convolution.groups,
+          .image_count = convolution.images,
+          .channels = convolution.channels,
+          .filter_count = convolution.filters,
+          .image = wide(convolution.image),
+          .filter = wide(convolution.filter),
+          .output = wide(convolution.output),
+          .stride = wide(convolution.stride),
+          .dilation = wide(convolution.dilation),
+          .lower = wide(convolution.lower),
+          .upper = wide(convolution.upper)};
+}
+
+// bfloat16 is multiplied in pairs of channels; of an odd number the last would be paired with what
+// lies behind it (onednn_gemm.cpp), so these are multiplied in float32.
+ComputeTypes even_types(const Convolution& convolution, const ComputeTypes& types) {
+  const bool is_odd = (convolution.channels / convolution.groups) % 2 != 0 ||
+                      (convolution.filters / convolution.groups) % 2 != 0;
+  if (types.a != DataType::bf16 || !is_odd) return types;
+  return {DataType::f32, DataType::f32, DataType::f32};
+}
+
+bool has_no_products(const GemmProblem& problem) {
+  return problem.m == 0 || problem.n == 0 || problem.k == 0 || problem.l == 0;
+}
+
+Status check_geometry(const Convolution& convolution) {
+  if (convolution.mode == ConvMode::convolution && convolution.filter != Spatial{1, 1, 1})
+    return Status::fail("mode: expected cross_correlation, got convolution");
+  for (std::size_t d = 0; d < operation::spatial_count; ++d) {
+    if (convolution.output[d] != operation::output_extent(convolution, d))
+      return Status::fail("dy: expected the extents of the formula, got others");
+    // There oneDNN 2.6.3 and 3.2.0 sometimes give wrong sums: wgrad of bfloat16 (1x2 pixels, a
+    // filter of 5x4 with padding), fprop of int8 (4 pixels, 2 taps 4 apart).
+    const std::int64_t reach =
+        std::int64_t{convolution.dilation[d]} * (convolution.filter[d] - 1) + 1;
+    if (reach > convolution.image[d])
+      return Status::fail("filter: expected at most the image without its padding, " +
+                          std::to_string(convolution.image[d]) + ", got a reach of " +
+                          std::to_string(reach));
+  }
+  return Status::success();
+}
+
+Status check_integers(const GemmProblem& problem, DataType images) {
+  if (problem.accumulator != DType::int32) return Status::success();
+  if (problem.convolution->kind != ConvKind::fprop)
+    return Status::fail("kind: expected fprop for integers, got " +
+                        std::string(name(problem.convolution->kind)));
+  if (problem.k > exact_products(images))
+    return Status::fail("k: expected at most " + std::to_string(exact_products(images)) +
+                        " products of a sum of integers, got " + std::to_string(problem.k));
+  if (!onednn::convolves_exactly(images))
+    return Status::fail("unavailable: this oneDNN on this CPU has no exact integer sums");
+  return Status::success();
+}
+
+Status check_implementation(const ConvolutionShape& shape) try {
+  static_cast<void>(onednn::implementation_name(shape));
+  return Status::success();
+} catch (const Error& error) {
+  return Status::fail("operation: expected a convolution that oneDNN has more for than its " +
+                      std::string("reference, got one that it has not (") +
+                      std::string(error.got()) + ")");
+}
+
+// --- memory -------------------------------------------------------------------------------------
+
+struct Operand {
+  Tensor view;  // (1, pixels, channels)
+  bool is_packed;
+};
+Operand operand_of(const GemmArguments& arguments, bool is_a) {
+  const ConvMemory memory = operation::memory_of(arguments.problem(), is_a);
+  const Tensor& tensor = is_a ? arguments.a() : arguments.b();
+  return {operation::make_view(tensor.data(), memory.type, memory.extents, tensor.device()),
+          memory.extents.rows <= 1 || memory.type.row_stride == memory.extents.columns};
+}
+
+const void* present_packed(const Operand& operand, DataType compute, const CopyPlace& place) {
+  if (operand.is_packed && storage_type(operand.view.dtype()) == compute)
+    return operand.view.data();
+  return present_copy(operand.view, compute, {}, place).data;
+}
+
+// Where the sums of each matrix of out are in a packed tensor.
+SumsLayout packed_layout(const GemmProblem& problem) {
+  const Convolution& convolution = *problem.convolution;
+  if (convolution.kind == ConvKind::wgrad) return {problem.m * problem.n, problem.n};
+  const std::int64_t row =
+      convolution.kind == ConvKind::fprop ? convolution.filters : convolution.channels;
+  return {convolution.batch == ConvBatch::images ? problem.m * row : problem.n, row};
+}
+
+bool is_written_directly(const GemmArguments& arguments, DataType sum, const SumsLayout& layout) {
+  const GemmProblem& problem = arguments.problem();
+  const MatrixType& out = problem.out;
+  return is_plain_epilogue(arguments) && storage_type(out.dtype) == sum &&
+         (problem.m <= 1 || out.row_stride == layout.row_stride) &&
+         (problem.l <= 1 || out.batch_stride == layout.batch_stride);
+}
+
+void convolve(const GemmArguments& arguments, const ConvolutionShape& shape,
+              const ComputeTypes& types, void* out) {
+  static thread_local Scratch a_scratch;
+  static thread_local Scratch b_scratch;
+  const void* const a = present_packed(operand_of(arguments, true), types.a, {a_scratch, "A"});
+  const void* const b = present_packed(operand_of(arguments, false), types.b, {b_scratch, "B"});
+  switch (shape.kind) {
+    case ConvolutionShape::Kind::forward:
+      return onednn::convolve(shape, {.images = a, .filters = b, .outputs = out});
+    case ConvolutionShape::Kind::backward_data:
+      return onednn::convolve(shape, {.images = out, .filters = b, .outputs = a});
+    case ConvolutionShape::Kind::backward_weights:
+      return onednn::convolve(shape, {.images = b, .filters = out, .outputs = a});
+  }
+}
+
+}  // namespace
+
+Status onednn_serves_convolution(const GemmProblem& problem) {
+  const Convolution& convolution = *problem.convolution;
+  const ComputeTypes types =
+      even_types(convolution, compute_types(problem.a.dtype, problem.b.dtype));
+  if (has_no_products(problem)) return Status::success();
+  if (Status status = check_geometry(convolution); !status) return status;
+  if (Status status = check_integers(problem, types.a); !status) return status;
+  for (const bool is_a : {true, false})
+    if (operation::memory_of(problem, is_a).has_gaps)
+      return Status::fail(std::string(is_a ? "A" : "B") +
+                          ": expected pixels (or taps) at one distance, got other strides");
+  return check_implementation(shape_of(convolution, types));
+}
+
+void run_onednn_convolution(const GemmArguments& arguments) {
+  const GemmProblem& problem = arguments.problem();
+  // Nothing to multiply: only the epilogue is left, which the plain path runs.
+  if (arguments.alpha() == 0 || has_no_products(problem)) return run_plain(arguments);
+  static thread_local Scratch scratch;
+  const Convolution& convolution = *problem.convolution;
+  const ComputeTypes types = even_types(
+      convolution,
+      compute_types_of(operand_of(arguments, true).view, operand_of(arguments, false).view));
+  const ConvolutionShape shape = shape_of(convolution, types);
+  const SumsLayout layout = packed_layout(problem);
+  if (is_written_directly(arguments, types.sum, layout))
+    return convolve(arguments, shape, types, arguments.out().data());
+  auto* const sums =
+      scratch.reserve<std::int32_t>(problem.l * problem.m * problem.n, "out", "accumulators");
+  convolve(arguments, shape, types, sums);
+  if (types.sum == DataType::s32) return write_from_sums(arguments, sums, layout);
+  write_from_sums(arguments, reinterpret_cast<const float*>(sums), layout);
+}
+
+}  // namespace gemmery::host
