@@ -9,39 +9,19 @@
 
 #include <gemmery/arguments.hpp>
 
+#include "operation/conv_windows.hpp"
 #include "providers/host/pack.hpp"
 #include "providers/host/panel_sources.hpp"
 
 namespace gemmery::host {
 
-// Rows of a product as rows of out's matrix.
-class RowMap {
- public:
-  RowMap() = default;  // the same rows
-  // Every step-th pixel of images from `first` on, `counts` of them along a dimension.
-  RowMap(const std::array<std::int64_t, 3>& counts, const std::array<std::int64_t, 3>& first,
-         const Spatial& step, const Spatial& image) noexcept
-      : is_identity_(false), counts_(counts), first_(first), step_(step), image_(image) {}
-
-  bool is_identity() const noexcept { return is_identity_; }
-  std::int64_t operator[](std::int64_t row) const noexcept;
-
- private:
-  bool is_identity_ = true;
-  std::array<std::int64_t, 3> counts_{};
-  std::array<std::int64_t, 3> first_{};
-  Spatial step_{};
-  Spatial image_{};
-};
-
 // A product whose rows are some of out's. The rows of out that no part has are 0.
 struct ProductPart {
   PanelPair panels;
-  RowMap rows;
+  operation::RowMap rows;
 };
 
-// One part; for dgrad one for each phase of the stride that a tap reaches: within a phase every
-// pixel meets the same taps, so that no product of a zero between pixels of dy is formed.
+// The parts of a convolution (operation::windows_of), or the whole product of any other problem.
 std::vector<ProductPart> product_parts(const GemmArguments& arguments, std::int64_t batch);
 
 // True if products of zeros in padding may be NaN: the other operand of a convolution with padding

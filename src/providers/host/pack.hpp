@@ -8,7 +8,7 @@
 
 #include <gemmery/dtype.hpp>
 
-#include "providers/host/window.hpp"
+#include "operation/window.hpp"
 
 namespace gemmery::host {
 
@@ -21,7 +21,7 @@ struct PanelSource {
   std::int64_t lane_stride;  // in elements
   std::int64_t depth_stride;
   // Of a convolution, in place of the strides; depth then begins at first_depth.
-  std::optional<Window> window = {};
+  std::optional<operation::Window> window = {};
   std::int64_t first_depth = 0;
 };
 

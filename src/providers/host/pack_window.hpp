@@ -6,10 +6,12 @@
 #include <array>
 #include <cstdint>
 
+#include "operation/window.hpp"
 #include "providers/host/tile_kernels.hpp"
-#include "providers/host/window.hpp"
 
 namespace gemmery::host {
+
+using operation::Window;
 
 inline constexpr std::int64_t most_panel_lanes = std::max(most_tile_rows, most_tile_columns);
 

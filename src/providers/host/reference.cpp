@@ -30,7 +30,7 @@ struct Collect {
   double* high;
   double* low;  // nullptr unless compensated
   std::int64_t columns;
-  const RowMap& rows;
+  const operation::RowMap& rows;
 
   void operator()(const FinishedTile<double>& tile) const {
     for (int i = 0; i < tile.rows; ++i) {

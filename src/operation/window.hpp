@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace gemmery::host {
+namespace gemmery::operation {
 
 // Pixels are numbered over images, depth, height, width; taps over depth, height, width, channels.
 // Along a dimension their element has the coordinate
@@ -75,4 +75,4 @@ struct Window {
   }
 };
 
-}  // namespace gemmery::host
+}  // namespace gemmery::operation

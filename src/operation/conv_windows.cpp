@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows of fprop, dgrad and wgrad, and the phases of a strided dgrad.
+#include "operation/conv_windows.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+namespace gemmery::operation {
+namespace {
+
+using Numbers = std::array<std::int64_t, 3>;
+
+Numbers wide(const Spatial& numbers) { return {numbers[0], numbers[1], numbers[2]}; }
+
+// --- windows ------------------------------------------------------------------------------------
+
+std::array<std::int64_t, 5> with_channels(const std::array<std::int64_t, 4>& strides) {
+  return {strides[0], strides[1], strides[2], strides[3], 1};
+}
+
+std::int64_t images_of(const Convolution& convolution) {
+  return convolution.batch == ConvBatch::images ? 1 : convolution.images;
+}
+
+// A window over pixels, every one of them with its channels.
+Window pixels_alone(const Convolution& convolution, const Spatial& extents, std::int64_t channels,
+                    const std::array<std::int64_t, 4>& strides) {
+  return {.pixels = {images_of(convolution), extents[0], extents[1], extents[2]},
+          .taps = {1, 1, 1, channels},
+          .step = {1, 1, 1},
+          .extent = wide(extents),
+          .strides = with_channels(strides)};
+}
+
+// The pixels of y by the taps of their filters, in x.
+Window images_by_taps(const Convolution& convolution, const std::array<std::int64_t, 4>& strides) {
+  Window window{.pixels = {images_of(convolution), convolution.output[0], convolution.output[1],
+                           convolution.output[2]},
+                .taps = {convolution.filter[0], convolution.filter[1], convolution.filter[2],
+                         convolution.channels / convolution.groups},
+                .step = wide(convolution.stride),
+                .tap_step = wide(convolution.dilation),
+                .extent = wide(convolution.image),
+                .strides = with_channels(strides)};
+  const bool is_reversed = convolution.mode == ConvMode::convolution;
+  for (std::size_t d = 0; d < 3; ++d) {
+    window.origin[d] = -std::int64_t{convolution.lower[d]};
+    if (!is_reversed) continue;
+    // Tap r of w lies where tap R-1-r of a correlation does.
+    window.origin[d] += std::int64_t{convolution.dilation[d]} * (convolution.filter[d] - 1);
+    window.tap_step[d] = -window.tap_step[d];
+  }
+  return window;
+}
+
+// Filters by their taps.
+Window filters_by_taps(const Convolution& convolution, const std::array<std::int64_t, 4>& strides) {
+  return {.pixels = {convolution.filters / convolution.groups, 1, 1, 1},
+          .taps = {convolution.filter[0], convolution.filter[1], convolution.filter[2],
+                   convolution.channels / convolution.groups},
+          .tap_step = {1, 1, 1},
+          .extent = wide(convolution.filter),
+          .strides = with_channels(strides)};
+}
+
+Window with_taps_as_lanes(Window window) {
+  window.are_lanes_pixels = false;
+  return window;
+}
+
+// --- phases of dgrad ----------------------------------------------------------------------------
+
+// One phase along a dimension: pixels first + stride * m, m < count, meet the taps tap + tap_step *
+// j, j < taps, at origin + m - output_step * j of dy.
+struct Phase {
+  std::int64_t first, count;
+  std::int64_t tap, tap_step, taps;
+  std::int64_t origin, output_step;
+};
+
+// The tap below the stride's share that pixels of phase rho reach first; nothing if none does.
+std::optional<std::int64_t> first_tap(std::int64_t rho, std::int64_t stride, std::int64_t dilation,
+                                      std::int64_t tap_step) {
+  for (std::int64_t tap = 0; tap < tap_step; ++tap)
+    if (tap * dilation % stride == rho) return tap;
+  return std::nullopt;
+}
+
+std::vector<Phase> phases_along(const Convolution& convolution, std::size_t d) {
+  const std::int64_t stride = convolution.stride[d];
+  const std::int64_t dilation = convolution.dilation[d];
+  const std::int64_t lower = convolution.lower[d];
+  const std::int64_t common = std::gcd(stride, dilation);
+  const std::int64_t tap_step = stride / common;
+  std::vector<Phase> phases;
+  for (std::int64_t rho = 0; rho < stride; ++rho) {
+    const std::int64_t first = ((rho - lower) % stride + stride) % stride;
+    const auto tap = first_tap(rho, stride, dilation, tap_step);
+    if (first >= convolution.image[d] || !tap || *tap >= convolution.filter[d]) continue;
+    phases.push_back({.first = first,
+                      .count = (convolution.image[d] - first + stride - 1) / stride,
+                      .tap = *tap,
+                      .tap_step = tap_step,
+                      .taps = (convolution.filter[d] - *tap + tap_step - 1) / tap_step,
+                      .origin = (first + lower - *tap * dilation) / stride,
+                      .output_step = dilation / common});
+  }
+  return phases;
+}
+
+WindowPart part_of_phases(const Convolution& convolution, const std::array<Phase, 3>& phases) {
+  const std::int64_t filters = convolution.filters / convolution.groups;
+  Window a{.pixels = {images_of(convolution), 1, 1, 1},
+           .taps = {1, 1, 1, filters},
+           .step = {1, 1, 1},
+           .extent = wide(convolution.output),
+           .strides = with_channels(convolution.a_strides)};
+  const auto& w = convolution.b_strides;
+  Window b{.pixels = {convolution.channels / convolution.groups, 1, 1, 1},
+           .taps = {1, 1, 1, filters},
+           .extent = wide(convolution.filter),
+           .strides = {1, w[1], w[2], w[3], w[0]}};
+  Numbers counts{}, first{};
+  const bool is_reversed = convolution.mode == ConvMode::convolution;
+  for (std::size_t d = 0; d < 3; ++d) {
+    const Phase& phase = phases[d];
+    counts[d] = a.pixels[d + 1] = phase.count;
+    first[d] = phase.first;
+    a.taps[d] = b.taps[d] = phase.taps;
+    a.origin[d] = phase.origin;
+    a.tap_step[d] = -phase.output_step;
+    b.origin[d] = is_reversed ? convolution.filter[d] - 1 - phase.tap : phase.tap;
+    b.tap_step[d] = is_reversed ? -phase.tap_step : phase.tap_step;
+  }
+  const bool is_strided = convolution.stride != Spatial{1, 1, 1};
+  return {a, b,
+          is_strided ? RowMap(counts, first, convolution.stride, convolution.image) : RowMap()};
+}
+
+std::vector<WindowPart> dgrad_parts(const Convolution& convolution) {
+  std::vector<WindowPart> parts;
+  for (const Phase& depth : phases_along(convolution, 0))
+    for (const Phase& height : phases_along(convolution, 1))
+      for (const Phase& width : phases_along(convolution, 2))
+        parts.push_back(part_of_phases(convolution, {depth, height, width}));
+  return parts;
+}
+
+}  // namespace
+
+std::int64_t RowMap::operator[](std::int64_t row) const noexcept {
+  if (is_identity_) return row;
+  std::int64_t mapped = 0;
+  std::int64_t scale = 1;
+  for (std::size_t d = 3; d-- > 0;) {
+    mapped += (row % counts_[d] * step_[d] + first_[d]) * scale;
+    row /= counts_[d];
+    scale *= image_[d];
+  }
+  return mapped + row * scale;
+}
+
+std::vector<WindowPart> windows_of(const Convolution& convolution) {
+  switch (convolution.kind) {
+    case ConvKind::fprop:
+      return {{images_by_taps(convolution, convolution.a_strides),
+               filters_by_taps(convolution, convolution.b_strides), RowMap()}};
+    case ConvKind::dgrad:
+      return dgrad_parts(convolution);
+    case ConvKind::wgrad:
+      break;
+  }
+  return {{with_taps_as_lanes(pixels_alone(convolution, convolution.output,
+                                           convolution.filters / convolution.groups,
+                                           convolution.a_strides)),
+           with_taps_as_lanes(images_by_taps(convolution, convolution.b_strides)), RowMap()}};
+}
+
+}  // namespace gemmery::operation
