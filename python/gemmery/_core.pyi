@@ -328,7 +328,8 @@ class ConvArguments(GemmArguments):
     C and the operands of an epilogue broadcast to out by NumPy's rule in torch's order: bias (K, 1, 1). A reduction's result
     has extents of 1 along what is reduced: (K, 1, 1) for a sum of each channel. Those that vary along height but not along
     width are refused, and with groups those that vary with the image alone.
-    Kernels of the CPU run all of these; those of GPUs run what is a plain GEMM (1x1 at stride 1).
+    Kernels of the CPU run all of these. On GPUs simt runs fprop, wgrad, and dgrad at a stride of 1; every family runs what is a
+    plain GEMM (1x1 at stride 1).
     ValueError names the operand.
     """
 

@@ -861,6 +861,7 @@ std::span<const DeviceFault> device_faults() {
     faults.insert(faults.end(), pointer_faults().begin(), pointer_faults().end());
     faults.insert(faults.end(), far_faults().begin(), far_faults().end());
     faults.insert(faults.end(), group_faults().begin(), group_faults().end());
+    faults.insert(faults.end(), conv_faults().begin(), conv_faults().end());
     faults.insert(faults.end(), mma_group_faults().begin(), mma_group_faults().end());
     faults.insert(faults.end(), wgmma_group_faults().begin(), wgmma_group_faults().end());
     return faults;
@@ -872,6 +873,9 @@ std::string_view name(SoundKernel kernel) noexcept {
   constexpr std::array<std::string_view, 38> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
+                                                   "simt, fprop",
+                                                   "simt, dgrad",
+                                                   "simt, wgrad",
                                                    "sm90 coop",
                                                    "sm90 pingpong",
                                                    "sm90 2x1 coop",

@@ -17,6 +17,9 @@ enum class SoundKernel : std::uint8_t {
   simt,
   groups,          // simt, grouped problems
   indexed_groups,  // simt, with rows by index
+  conv_fprop,      // simt, convolutions: pixels of A by taps
+  conv_dgrad,      // both operands by pixel and tap
+  conv_wgrad,      // taps of B by pixels
   cooperative,
   ping_pong,
   pair_of_blocks,
@@ -82,8 +85,9 @@ struct DeviceFault {
   bool is_none() const { return name == "nothing"; }
 };
 
-constexpr bool is_simt(SoundKernel kernel) noexcept {
-  return kernel <= SoundKernel::indexed_groups;
+constexpr bool is_simt(SoundKernel kernel) noexcept { return kernel <= SoundKernel::conv_wgrad; }
+constexpr bool is_of_convolutions(SoundKernel kernel) noexcept {
+  return kernel >= SoundKernel::conv_fprop && kernel <= SoundKernel::conv_wgrad;
 }
 
 // Whether it is one of the family sm80.
@@ -106,6 +110,7 @@ std::span<const DeviceFault> skinny_faults() noexcept;       // of them
 std::span<const DeviceFault> pointer_faults() noexcept;      // of them
 std::span<const DeviceFault> far_faults() noexcept;          // of them
 std::span<const DeviceFault> group_faults() noexcept;        // of them
+std::span<const DeviceFault> conv_faults() noexcept;         // of them
 std::span<const DeviceFault> mma_group_faults() noexcept;    // of them
 std::span<const DeviceFault> wgmma_group_faults() noexcept;  // of them
 

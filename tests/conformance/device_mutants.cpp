@@ -70,6 +70,9 @@ SimtTile simt_tile_of(SoundKernel kernel) {
   SimtTile tile = tile_of_two_slices;
   if (kernel == SoundKernel::groups) tile.groups = templates::SimtGroups::ordered;
   if (kernel == SoundKernel::indexed_groups) tile.groups = templates::SimtGroups::indexed_rows;
+  if (kernel == SoundKernel::conv_fprop) tile.groups = templates::SimtGroups::fprop;
+  if (kernel == SoundKernel::conv_dgrad) tile.groups = templates::SimtGroups::dgrad;
+  if (kernel == SoundKernel::conv_wgrad) tile.groups = templates::SimtGroups::wgrad;
   return tile;
 }
 
@@ -213,9 +216,12 @@ OperandRules sm80_rules(SoundKernel kernel) {
           .math = splits ? Math::f16x3 : Math::native};
 }
 
-OperandRules simt_rules() {
+OperandRules simt_rules(SoundKernel kernel) {
   const OperandRule any{.dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};
-  return {.a = any, .b = any, .c = {}, .out = any, .accumulator = DType::float32};
+  const bool finds_pixels = kernel == SoundKernel::conv_fprop || kernel == SoundKernel::conv_dgrad;
+  OperandRule a = any;
+  if (finds_pixels) a.layout = LayoutRule::row;
+  return {.a = a, .b = any, .c = {}, .out = any, .accumulator = DType::float32};
 }
 
 OperandRules sm90_rules(SoundKernel kernel) {
@@ -301,6 +307,9 @@ class DeviceMutants final : public runtime::DeviceFamily {
   bool takes_pointers() const noexcept override { return true; }
   bool takes_groups(const Groups& groups) const noexcept override {
     return simt_.takes_groups(groups) || sm80_.takes_groups(groups);
+  }
+  bool takes_convolution(const Convolution& convolution) const noexcept override {
+    return simt_.takes_convolution(convolution);
   }
   bool takes_indices(const Groups& groups) const noexcept override {
     return simt_.takes_indices(groups) || sm80_.takes_indices(groups);
@@ -404,7 +413,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
     if (is_mma(sound)) return Kernel(*this, sm80_rules(sound), marked(sm80_tile_of(sound), mark));
     if (is_skinny(sound))
       return Kernel(*this, skinny_rules(sound), marked(skinny_tile_of(sound), mark));
-    return is_simt(sound) ? Kernel(*this, simt_rules(), marked(simt_tile_of(sound), mark))
+    return is_simt(sound) ? Kernel(*this, simt_rules(sound), marked(simt_tile_of(sound), mark))
                           : Kernel(*this, sm90_rules(sound), marked(sm90_tile_of(sound), mark),
                                    epilogue_of(sound));
   }

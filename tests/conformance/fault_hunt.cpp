@@ -77,6 +77,15 @@ constexpr const char* mma_outside_lines[] = {
     "a=bf16 b=bf16/ld=64 out=f32",
     "grouped_gemm 200x264x35 groups=9 counts=i32/align=16 gather=i32/of=37 outside=zero a=bf16 "
     "out=f32"};
+constexpr const char* fprop_lines[] = {
+    "conv2d_fprop 2x9x11x5 k=35 r=3 s=3 pad=2:1,1:2 stride=2,1 dilation=1,2 a=f32",
+    "conv3d_fprop 3x3x5x6x3 k=7 t=2 r=3 s=2 pad=1 mode=convolution a=f32/ld=5"};
+constexpr const char* dgrad_lines[] = {
+    "conv2d_dgrad 2x9x11x5 k=11 r=3 s=2 pad=2:1,1:0 dilation=1,2 a=f32",
+    "conv3d_dgrad 3x3x5x6x3 k=7 t=2 r=3 s=2 pad=1 a=f32/ld=9"};
+constexpr const char* wgrad_lines[] = {
+    "conv2d_wgrad 2x9x11x5 k=11 r=3 s=3 pad=2:1,1:2 stride=2,1 dilation=1,2 a=f32",
+    "conv3d_wgrad 3x3x5x6x3 k=7 t=2 r=3 s=2 pad=1 a=f32 b=f32/ld=5"};
 constexpr const char* indexed_lines[] = {
     "grouped_gemm 300x64x40 groups=70 ends=i64/align=8 gather=i64/of=100/divide=3 "
     "scatter=i64/of=500 a=f32",
@@ -120,6 +129,9 @@ bool is_chained(SoundKernel kernel) {
 std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (kernel == SoundKernel::simt) return {std::begin(simt_lines), std::end(simt_lines)};
   if (kernel == SoundKernel::groups) return {std::begin(group_lines), std::end(group_lines)};
+  if (kernel == SoundKernel::conv_fprop) return {std::begin(fprop_lines), std::end(fprop_lines)};
+  if (kernel == SoundKernel::conv_dgrad) return {std::begin(dgrad_lines), std::end(dgrad_lines)};
+  if (kernel == SoundKernel::conv_wgrad) return {std::begin(wgrad_lines), std::end(wgrad_lines)};
   if (kernel == SoundKernel::mma_table)
     return {std::begin(mma_table_lines), std::end(mma_table_lines)};
   if (kernel == SoundKernel::mma_indexed)
@@ -192,11 +204,19 @@ std::string hunt_far_away(const Kernel& kernel, const Hunt& hunt) {
   return {};
 }
 
+// The suite draws products of matrices.
+std::string hunt_in_convolutions(const Kernel& kernel, const Hunt& hunt) try {
+  return hunt_at_edges(kernel, hunt.device, hunt.seed);
+} catch (const Error& error) {
+  return error.what();
+}
+
 }  // namespace
 
 std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
   if (kernel.epilogue() != default_epilogue) return hunt_with_program(kernel, hunt);
   const SoundKernel sound = fault_of(kernel).kernel;
+  if (is_of_convolutions(sound)) return hunt_in_convolutions(kernel, hunt);
   if (sound == SoundKernel::far) return hunt_far_away(kernel, hunt);
   if (is_chained(sound)) {
     std::string found = hunt_in_chain(kernel, hunt.device, hunt.seed);

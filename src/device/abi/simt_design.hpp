@@ -14,6 +14,10 @@ namespace gemmery::abi {
 /// The contiguous direction of a matrix, if it is known when the kernel is compiled.
 enum class Contiguity : unsigned char { none, row_major, column_major };
 
+/// The convolution that a kernel computes, whose operands it finds by pixel and tap: of A for fprop
+/// and dgrad, of B for dgrad and wgrad. The others are matrices in memory.
+enum class ConvolutionKind : unsigned char { none, fprop, dgrad, wgrad };
+
 /// `…_vector_bytes` is the widest access that base address and strides allow: one element, or 2, 4,
 /// 8, 16 bytes along the contiguous index. The vectors of c and out, in elements, also divide the
 /// extent of that index.
@@ -40,6 +44,7 @@ struct SimtDesign {
   int stages;    // k blocks in shared memory at once
   bool has_c;
   IndexedExtent indexed = IndexedExtent::none;
+  ConvolutionKind convolution = ConvolutionKind::none;
 
   bool operator==(const SimtDesign&) const = default;
 };
@@ -162,7 +167,8 @@ enum class SimtFault : unsigned char {
   stages,
   thread_count,
   shared_bytes,
-  indexed_layout
+  indexed_layout,
+  window_layout
 };
 
 namespace detail {
@@ -214,6 +220,17 @@ constexpr bool accepts_tile(int tile, int thread) {
 
 namespace detail {
 
+/// Pixels and taps are not adjacent along the extents of a tile, nor, but for channels, along k.
+GEMMERY_HOST_DEVICE
+constexpr bool accepts_windows(const SimtDesign& design) {
+  const bool finds_a =
+      design.convolution == ConvolutionKind::fprop || design.convolution == ConvolutionKind::dgrad;
+  const bool finds_b =
+      design.convolution == ConvolutionKind::dgrad || design.convolution == ConvolutionKind::wgrad;
+  return (!finds_a || design.a_contiguity == Contiguity::row_major) &&
+         (!finds_b || design.b_contiguity == Contiguity::none);
+}
+
 /// Elements that are found by indices are not adjacent.
 GEMMERY_HOST_DEVICE
 constexpr bool accepts_indices(const SimtDesign& design) {
@@ -257,6 +274,7 @@ constexpr SimtFault find_fault(const SimtDesign& design) {
     return SimtFault::tile_k;
   }
   if (!accepts_indices(design)) return SimtFault::indexed_layout;
+  if (!accepts_windows(design)) return SimtFault::window_layout;
   if (design.stages < 2 || design.stages > 12) return SimtFault::stages;
   if (threads_per_slice(design) < 1 || thread_count(design) % 32 != 0 ||
       thread_count(design) > thread_limit)

@@ -4,6 +4,7 @@
 
 #include <device/abi/host_device.hpp>
 #include <device/abi/tile_order.hpp>
+#include <device/abi/window_params.hpp>
 
 namespace gemmery::abi {
 
@@ -29,6 +30,13 @@ struct SimtParams {
   unsigned k;
   unsigned batches;
   TileOrder order;  // of one matrix
+};
+
+/// A convolution; a window of an operand that is a matrix in memory is not read.
+struct SimtConvParams {
+  SimtParams gemm;
+  WindowParams a;
+  WindowParams b;
 };
 
 static_assert(sizeof(SimtMatrix) == 32);

@@ -7,7 +7,8 @@
 //   global --ld--> registers --decode, st--> shared
 //       for narrower floats, and bytes that must be transposed into words
 //
-// Elements beyond the matrix are never read and become zero.
+// Elements beyond the matrix, and those in the padding of a convolution, are never read and become
+// zero.
 #pragma once
 
 #include <device/copy/operand_plan.cuh>
@@ -15,8 +16,13 @@
 #include <device/ptx/memory.cuh>
 #include <device/tile/element.cuh>
 #include <device/tile/indexed_element.cuh>
+#include <device/tile/window.cuh>
 
 namespace gemmery::device {
+
+/// How the elements of an operand are found: by strides; rows (columns) by an array of indices; by
+/// pixel and tap, where the tile's extent runs over pixels, or over taps.
+enum class OperandSource : unsigned char { strided, indexed, pixels, taps };
 
 /// The part of an operand for one tile of out: a panel of at most plan.extent rows (columns) and
 /// all k.
@@ -29,11 +35,16 @@ struct OperandPanel {
   // this element of all groups.
   const abi::IndexParams* indices = nullptr;
   unsigned first = 0;
+  // Where they are found by pixel and tap; `data` is then the tensor.
+  const abi::WindowParams* window = nullptr;
 };
 
-template <OperandPlan plan, class Word, bool is_indexed = false>
+template <OperandPlan plan, class Word, OperandSource found_by = OperandSource::strided>
 class OperandStager {
   using Units = OperandUnits<plan>;
+  static constexpr bool is_indexed = found_by == OperandSource::indexed;
+  static constexpr bool is_windowed =
+      found_by == OperandSource::pixels || found_by == OperandSource::taps;
 
  public:
   /// `tile` is the operand's tile in the first slot of the ring.
@@ -45,15 +56,23 @@ class OperandStager {
         extent_stride_(plan.is_along_extent ? 1 : panel.extent_stride),
         k_stride_(plan.is_along_k ? 1 : panel.k_stride),
         source_(panel.data +
-                element_bytes * ((is_indexed ? 0 : extent_ * extent_stride_) + k_ * k_stride_)),
+                (is_windowed ? 0
+                             : element_bytes *
+                                   ((is_indexed ? 0 : extent_ * extent_stride_) + k_ * k_stride_))),
         target_(tile + k_ / plan.k_per_word * plan.pitch + extent_),
         shared_target_(ptx::cvta_shared(target_)) {
     if constexpr (is_indexed) find_elements(panel);
+    if constexpr (is_windowed) find_parts(panel);
   }
 
   /// Starts copying the next k block into the slot at this offset in the ring. k_left counts from
   /// the block's start to the end of k.
   __device__ void fetch(unsigned slot_bytes, unsigned k_left) {
+    if constexpr (is_windowed) {
+      fetch_window(slot_bytes, static_cast<int>(min(k_left, unsigned{0x7fffffff})));
+      first_k_ += plan.k_elements;
+      return;
+    }
     if (is_interior_ && k_left >= plan.k_elements) {
       fetch_whole(slot_bytes);
     } else {
@@ -101,6 +120,55 @@ class OperandStager {
           is_there ? find_element(*panel.indices, panel.first + static_cast<unsigned>(extent))
                    : no_element;
       is_interior_ = is_interior_ && elements_[pass] != no_element;
+    }
+  }
+
+  /// What the thread's places along the extent add to its elements.
+  __device__ void find_parts(const OperandPanel& panel) {
+    static_assert(!plan.is_along_extent, "neighbours along the extent are read one by one");
+    window_ = panel.window;
+#pragma unroll
+    for (int pass = 0; pass < Units::passes_per_period; ++pass) {
+      const unsigned index =
+          panel.first + static_cast<unsigned>(extent_ + Units::pass_extent(pass));
+      parts_[pass] = found_by == OperandSource::pixels ? window_pixel(*window_, index)
+                                                       : window_tap(*window_, index);
+    }
+  }
+
+  /// A unit's element (or run of channels of one tap), the load-th of its k; false where there is
+  /// none.
+  __device__ bool find_unit(int pass, int load, int k_left, const char*& address) const {
+    const int extent = extent_ + Units::pass_extent(pass);
+    const int k = k_ + Units::pass_k(pass) + load;
+    const WindowPart& part = parts_[pass % Units::passes_per_period];
+    const unsigned index = first_k_ + static_cast<unsigned>(k);
+    abi::Int64 offset = 0;
+    const bool is_inside =
+        found_by == OperandSource::pixels
+            ? find_in_window(*window_, part, window_tap(*window_, index), offset)
+            : find_in_window(*window_, window_pixel(*window_, index), part, offset);
+    const bool is_there = is_inside && extent < extent_left_ && k < k_left;
+    address = source_ + (is_there ? offset : 0) * element_bytes;
+    return is_there;
+  }
+
+  __device__ void fetch_window(unsigned slot_bytes, int k_left) {
+    if (!is_busy()) return;
+#pragma unroll
+    for (int pass = 0; pass < Units::passes; ++pass) {
+      const char* address = nullptr;
+      if constexpr (Units::is_async) {
+        const bool is_there = find_unit(pass, 0, k_left, address);
+        ptx::cp_async_ca<unit_bytes>(shared_target_ + slot_bytes + pass_bytes(pass), address,
+                                     is_there ? unit_bytes : 0);
+      } else {
+#pragma unroll
+        for (int load = 0; load < Units::loads; ++load) {
+          const bool is_there = find_unit(pass, load, k_left, address);
+          fetched_[pass].loads[load] = ptx::ld_global_if<load_bytes>(is_there, address, {});
+        }
+      }
     }
   }
 
@@ -243,6 +311,9 @@ class OperandStager {
   Word* target_;
   unsigned shared_target_;
   int elements_[is_indexed ? Units::passes_per_period : 1];  // of the matrix
+  const abi::WindowParams* window_;
+  unsigned first_k_ = 0;  // of the block that is fetched next
+  WindowPart parts_[is_windowed ? Units::passes_per_period : 1];
   Unit fetched_[Units::is_async ? 1 : Units::passes];
 };
 

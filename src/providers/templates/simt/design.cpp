@@ -119,8 +119,8 @@ int word_bytes(SimtArithmetic arithmetic) noexcept {
 }
 
 // Behind a name, in the order of SimtGroups.
-constexpr std::array<std::string_view, 5> groups_words{"", "groups", "groups-rows",
-                                                       "groups-columns", "groups-host"};
+constexpr std::array<std::string_view, 8> groups_words{
+    "", "groups", "groups-rows", "groups-columns", "groups-host", "fprop", "dgrad", "wgrad"};
 
 abi::IndexedExtent indexed_extent(SimtGroups groups) noexcept {
   switch (groups) {
@@ -130,6 +130,19 @@ abi::IndexedExtent indexed_extent(SimtGroups groups) noexcept {
       return abi::IndexedExtent::columns;
     default:
       return abi::IndexedExtent::none;
+  }
+}
+
+abi::ConvolutionKind convolution_kind(SimtGroups groups) noexcept {
+  switch (groups) {
+    case SimtGroups::fprop:
+      return abi::ConvolutionKind::fprop;
+    case SimtGroups::dgrad:
+      return abi::ConvolutionKind::dgrad;
+    case SimtGroups::wgrad:
+      return abi::ConvolutionKind::wgrad;
+    default:
+      return abi::ConvolutionKind::none;
   }
 }
 
@@ -147,17 +160,33 @@ constexpr std::array<SimtTile, count> with_groups(const SimtTile (&tiles)[count]
 
 template <std::size_t count>
 struct GroupedTiles {
-  std::array<SimtTile, count> ordered, indexed_rows, indexed_columns, in_table;
+  std::array<SimtTile, count> ordered, indexed_rows, indexed_columns, in_table, fprop, dgrad, wgrad;
 
   constexpr explicit GroupedTiles(const SimtTile (&tiles)[count])
       : ordered(with_groups(tiles, SimtGroups::ordered)),
         indexed_rows(with_groups(tiles, SimtGroups::indexed_rows)),
         indexed_columns(with_groups(tiles, SimtGroups::indexed_columns)),
-        in_table(with_groups(tiles, SimtGroups::in_table)) {}
+        in_table(with_groups(tiles, SimtGroups::in_table)),
+        fprop(with_groups(tiles, SimtGroups::fprop)),
+        dgrad(with_groups(tiles, SimtGroups::dgrad)),
+        wgrad(with_groups(tiles, SimtGroups::wgrad)) {}
   std::span<const SimtTile> of(SimtGroups groups) const noexcept {
-    if (groups == SimtGroups::indexed_rows) return indexed_rows;
-    if (groups == SimtGroups::in_table) return in_table;
-    return groups == SimtGroups::indexed_columns ? indexed_columns : ordered;
+    switch (groups) {
+      case SimtGroups::indexed_rows:
+        return indexed_rows;
+      case SimtGroups::indexed_columns:
+        return indexed_columns;
+      case SimtGroups::in_table:
+        return in_table;
+      case SimtGroups::fprop:
+        return fprop;
+      case SimtGroups::dgrad:
+        return dgrad;
+      case SimtGroups::wgrad:
+        return wgrad;
+      default:
+        return ordered;
+    }
   }
 };
 constexpr GroupedTiles f32_groups(f32_grouped_tiles);
@@ -280,7 +309,8 @@ abi::SimtDesign simt_design(const OperandRules& rules, const SimtTile& tile) noe
           .k_slices = tile.k_slices,
           .stages = tile.stages,
           .has_c = rules.has_c,
-          .indexed = indexed_extent(tile.groups)};
+          .indexed = indexed_extent(tile.groups),
+          .convolution = convolution_kind(tile.groups)};
 }
 
 abi::SimtDesign simt_design(const Kernel& kernel) noexcept {

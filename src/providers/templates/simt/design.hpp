@@ -18,8 +18,22 @@ namespace gemmery::templates {
 inline constexpr int simt_version = 1;
 
 // What a kernel computes: one GEMM or a batch; groups, whose tiles it finds on the device; groups
-// whose rows (or columns) are found by indices, too; groups whose sizes were in host memory.
-enum class SimtGroups : std::uint8_t { none, ordered, indexed_rows, indexed_columns, in_table };
+// whose rows (or columns) are found by indices, too; groups whose sizes were in host memory; a
+// convolution, whose elements it finds by pixel and tap.
+enum class SimtGroups : std::uint8_t {
+  none,
+  ordered,
+  indexed_rows,
+  indexed_columns,
+  in_table,
+  fprop,
+  dgrad,
+  wgrad
+};
+constexpr bool is_convolution(SimtGroups groups) noexcept { return groups >= SimtGroups::fprop; }
+constexpr bool are_groups(SimtGroups groups) noexcept {
+  return groups != SimtGroups::none && !is_convolution(groups);
+}
 
 // A simt kernel's design apart from its operand rules; stored in DesignBytes. It has no padding, so
 // equal tiles have equal bytes.
@@ -45,7 +59,7 @@ std::optional<SimtArithmetic> simt_arithmetic(DType a, DType b, DType accumulato
 
 // The tiles that discovery offers for an arithmetic, and the types of out and C.
 std::span<const SimtTile> simt_tiles(SimtArithmetic arithmetic) noexcept;
-// The tiles for grouped GEMMs.
+// The tiles for grouped GEMMs and convolutions.
 std::span<const SimtTile> simt_grouped_tiles(SimtArithmetic arithmetic, SimtGroups groups) noexcept;
 std::span<const DType> simt_outputs(SimtArithmetic arithmetic) noexcept;
 
@@ -69,8 +83,8 @@ std::int64_t simt_run_elements(const OperandRule& rule, const SimtTile& tile,
                                SimtArithmetic arithmetic) noexcept;
 
 // "simt1_gemm_f32r16_f32c16_f32r16_acc-f32_128x128x8_8x8_k1_s4", with "_groups", "_groups-rows"
-// or "_groups-columns" behind it where the
-// kernel is of grouped products, and "_c-f32r16" at the end where C is read.
+// or "_groups-columns" behind it where the kernel is of grouped products, "_fprop", "_dgrad" or
+// "_wgrad" where it is of a convolution, and "_c-f32r16" at the end where C is read.
 std::string simt_name(const Kernel& kernel);
 
 // The rules and tile of a name; nullopt for other names and for illegal designs.

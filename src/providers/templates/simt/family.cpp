@@ -13,6 +13,7 @@
 
 #include "kernel/rules.hpp"
 #include "providers/templates/constraints.hpp"
+#include "providers/templates/conv_windows.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/groups.hpp"
 #include "providers/templates/simt/design.hpp"
@@ -23,6 +24,18 @@ namespace gemmery::templates {
 namespace {
 
 // --- constraints --------------------------------------------------------------------------------
+
+// What its kernels do not do for a convolution.
+std::string find_conv_failure(const GemmProblem& problem) {
+  const Convolution& convolution = *problem.convolution;
+  if (convolution.kind == ConvKind::dgrad && convolution.stride != Spatial{1, 1, 1})
+    return "stride: expected 1 for dgrad, got a larger one";
+  if (convolution.kind == ConvKind::fprop && !are_filters_matrix(convolution))
+    return "B: expected filters whose taps and channels are adjacent, got other strides";
+  if (convolution.kind == ConvKind::wgrad && !are_pixels_of_a_matrix(problem))
+    return "A: expected pixels at one distance, got other strides";
+  return {};
+}
 
 // The first constraint that the whole family fails, in words; empty if it supports the query.
 std::string find_label_failure(const GemmProblem& problem, SimtArithmetic arithmetic);
@@ -40,6 +53,7 @@ std::string find_failure(const Query& query) {
   }
   failure = find_output_failure(simt_outputs(*arithmetic), problem);
   if (failure.empty()) failure = find_math_failure(problem);
+  if (failure.empty() && problem.convolution) failure = find_conv_failure(problem);
   if (!failure.empty() || !problem.groups) return failure;
   failure = find_group_failure(problem);
   if (failure.empty()) failure = find_outside_failure(problem);
@@ -92,12 +106,31 @@ std::string_view text_of(SimtGroups groups) {
       return "columns by index";
     case SimtGroups::in_table:
       return "sizes in host memory";
+    case SimtGroups::fprop:
+      return "fprop";
+    case SimtGroups::dgrad:
+      return "dgrad";
+    case SimtGroups::wgrad:
+      return "wgrad";
     default:
       return "elements in their groups' order";
   }
 }
 
+SimtGroups conv_of(ConvKind kind) {
+  switch (kind) {
+    case ConvKind::fprop:
+      return SimtGroups::fprop;
+    case ConvKind::dgrad:
+      return SimtGroups::dgrad;
+    case ConvKind::wgrad:
+      break;
+  }
+  return SimtGroups::wgrad;
+}
+
 SimtGroups groups_of(const GemmProblem& problem) {
+  if (problem.convolution) return conv_of(problem.convolution->kind);
   if (!problem.groups) return SimtGroups::none;
   if (problem.groups->are_on_host) return SimtGroups::in_table;
   if (!problem.groups->have_indices()) return SimtGroups::ordered;
@@ -119,11 +152,15 @@ std::string find_label_failure(const GemmProblem& problem, SimtArithmetic arithm
   return templates::find_label_failure(extents, problem);
 }
 
-std::array<std::span<const SimtTile>, 5> all_tiles(SimtArithmetic arithmetic) {
-  return {simt_tiles(arithmetic), simt_grouped_tiles(arithmetic, SimtGroups::ordered),
+std::array<std::span<const SimtTile>, 8> all_tiles(SimtArithmetic arithmetic) {
+  return {simt_tiles(arithmetic),
+          simt_grouped_tiles(arithmetic, SimtGroups::ordered),
           simt_grouped_tiles(arithmetic, SimtGroups::indexed_rows),
           simt_grouped_tiles(arithmetic, SimtGroups::indexed_columns),
-          simt_grouped_tiles(arithmetic, SimtGroups::in_table)};
+          simt_grouped_tiles(arithmetic, SimtGroups::in_table),
+          simt_grouped_tiles(arithmetic, SimtGroups::fprop),
+          simt_grouped_tiles(arithmetic, SimtGroups::dgrad),
+          simt_grouped_tiles(arithmetic, SimtGroups::wgrad)};
 }
 
 template <std::size_t count>
@@ -157,6 +194,24 @@ bool takes_indices(const OperandRules& rules, SimtGroups groups) {
          (!rules.has_c || rules.c.layout != along);
 }
 
+// Channels of A are adjacent along k; pixels and taps of B are found one by one.
+bool takes_windows(const OperandRules& rules, SimtGroups groups) {
+  if (!is_convolution(groups)) return true;
+  const bool finds_a = groups != SimtGroups::wgrad;
+  const bool finds_b = groups != SimtGroups::fprop;
+  return (!finds_a || rules.a.layout == LayoutRule::row) &&
+         (!finds_b || rules.b.layout == LayoutRule::any) &&
+         rules.out.layout != LayoutRule::column &&
+         (!rules.has_c || rules.c.layout != LayoutRule::column);
+}
+
+// True if no access to A crosses from one tap to the next.
+bool holds_whole_channels(const OperandRules& rules, const GemmProblem& problem) {
+  if (!problem.convolution || problem.convolution->kind == ConvKind::wgrad) return true;
+  const auto width = static_cast<std::int64_t>(byte_width(rules.a.dtype));
+  return channels_of_a(*problem.convolution) * width % rules.a.alignment == 0;
+}
+
 // Calls visit(rules, tile) for every useful combination of the given rules and tiles.
 template <class Visit>
 void walk(std::span<const OperandRule> a, std::span<const OperandRule> b,
@@ -176,7 +231,8 @@ void walk(std::span<const OperandRule> a, std::span<const OperandRule> b,
           for (const OperandRule& c_rule : c_or_none) {
             if (rules.has_c && !is_useful(c_rule, out_rule)) continue;
             rules.c = c_rule;
-            if (takes_indices(rules, tile.groups)) visit(rules, tile);
+            if (takes_indices(rules, tile.groups) && takes_windows(rules, tile.groups))
+              visit(rules, tile);
           }
         }
       }
@@ -236,6 +292,7 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
     const DesignBytes design = DesignBytes::of(tile);
     const auto add = [&](const OperandRules& rules, const SimtTile&) {
       if (!holds_whole_runs(rules.out, tile, arithmetic, problem)) return;
+      if (!holds_whole_channels(rules, problem)) return;
       if (rules.has_c && !holds_whole_runs(rules.c, tile, arithmetic, problem)) return;
       kernels.emplace_back(Kernel(*this, rules, design, problem.epilogue),
                            prediction.microseconds(tile, rules) * padding + finding);
@@ -249,8 +306,10 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
   if (Status status = check_carried(problem); !status) return status;
   const OperandRules& rules = kernel.operands();
   const SimtTile tile = simt_tile(kernel);
-  if (Status status = check_groups(tile.groups != SimtGroups::none, rules, problem); !status)
-    return status;
+  if (Status status = check_groups(are_groups(tile.groups), rules, problem); !status) return status;
+  if (is_convolution(tile.groups) != problem.convolution.has_value())
+    return Status::fail(problem.convolution ? "operation: expected a GEMM, got a convolution"
+                                            : "operation: expected a convolution, got a GEMM");
   if (tile.groups != groups_of(problem))
     return Status::fail(fmt::format("groups: expected {}, got {}", text_of(tile.groups),
                                     text_of(groups_of(problem))));
@@ -262,6 +321,13 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
                                     simt_run_elements(rule, tile, arithmetic),
                                     rule.layout == LayoutRule::row ? problem.n : problem.m));
   };
+  if (problem.convolution) {
+    std::string failure = find_conv_failure(problem);
+    if (failure.empty() && !holds_whole_channels(rules, problem))
+      failure =
+          fmt::format("A: expected channels of a tap in multiples of {} bytes", rules.a.alignment);
+    if (!failure.empty()) return Status::fail(std::move(failure));
+  }
   if (problem.groups) {
     const std::string failure = find_outside_failure(problem);
     if (!failure.empty()) return Status::fail(failure);
@@ -359,11 +425,13 @@ std::vector<DesignField> SimtFamily::design_fields(const Kernel& kernel) const {
       {"stages", std::to_string(tile.stages)}};
   if (tile.groups == SimtGroups::in_table) {
     fields.push_back({"groups", "in a table of the host"});
-  } else if (tile.groups != SimtGroups::none) {
+  } else if (are_groups(tile.groups)) {
     fields.push_back({"groups", "found on the device"});
   }
   if (tile.groups == SimtGroups::indexed_rows) fields.push_back({"indices", "rows"});
   if (tile.groups == SimtGroups::indexed_columns) fields.push_back({"indices", "columns"});
+  if (is_convolution(tile.groups))
+    fields.push_back({"convolution", std::string(text_of(tile.groups))});
   return fields;
 }
 

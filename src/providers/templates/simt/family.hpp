@@ -18,6 +18,8 @@ class SimtFamily final : public TemplateFamily {
   bool takes_groups(const Groups& groups) const noexcept override;
   // Rows where M differs and columns where N does.
   bool takes_indices(const Groups& groups) const noexcept override { return !groups.are_on_host; }
+  // fprop and wgrad, and dgrad at a stride of 1.
+  bool takes_convolution(const Convolution&) const noexcept override { return true; }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   void enumerate(const std::function<void(const Kernel&)>& visit) const override;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launches of simt kernels: their parameters and grids.
 #include <algorithm>
+#include <vector>
 
 #include "device/abi/simt_params.hpp"
+#include "operation/conv_windows.hpp"
+#include "providers/templates/conv_windows.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/groups.hpp"
 #include "providers/templates/simt/design.hpp"
@@ -41,6 +44,16 @@ abi::SimtParams gemm_params(const GemmArguments& arguments, const abi::SimtDesig
           .batches = static_cast<unsigned>(problem.l),
           .order = abi::make_tile_order(abi::simt_raster, abi::tiles_along(m, design.tile_m),
                                         abi::tiles_along(n, design.tile_n), 1)};
+}
+
+abi::SimtConvParams conv_params(const GemmArguments& arguments, abi::SimtParams gemm) {
+  const GemmProblem& problem = arguments.problem();
+  // A stride of 1 has one phase, even without a tap that reaches out.
+  const std::vector<operation::WindowPart> parts = operation::windows_of(*problem.convolution);
+  if (problem.convolution->kind == ConvKind::wgrad)
+    gemm.a.column_stride = pixel_stride_of_a(problem);
+  if (parts.empty()) return {.gemm = gemm, .a = {}, .b = {}};
+  return {.gemm = gemm, .a = window_params(parts.front().a), .b = window_params(parts.front().b)};
 }
 
 abi::SimtGroupTableParams table_params(const GemmArguments& arguments, const abi::SimtParams& gemm,
@@ -87,6 +100,8 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
     group_tiles = most_tiles({.m = design.tile_m, .n = design.tile_n}, problem);
     plan.set_parameters(abi::SimtGroupedParams{
         .gemm = gemm, .groups = group_params(arguments), .clears_outside = clears_rest ? 1U : 0U});
+  } else if (problem.convolution) {
+    plan.set_parameters(conv_params(arguments, gemm));
   } else {
     plan.set_parameters(gemm);
   }

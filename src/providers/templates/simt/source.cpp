@@ -38,6 +38,20 @@ std::string_view text_of(abi::IndexedExtent indexed) {
   return "";
 }
 
+std::string_view text_of(abi::ConvolutionKind kind) {
+  switch (kind) {
+    case abi::ConvolutionKind::none:
+      return "";
+    case abi::ConvolutionKind::fprop:
+      return ", .convolution = ConvolutionKind::fprop";
+    case abi::ConvolutionKind::dgrad:
+      return ", .convolution = ConvolutionKind::dgrad";
+    case abi::ConvolutionKind::wgrad:
+      return ", .convolution = ConvolutionKind::wgrad";
+  }
+  return "";
+}
+
 std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtype)); }
 
 std::string design_text(const abi::SimtDesign& d) {
@@ -49,31 +63,45 @@ std::string design_text(const abi::SimtDesign& d) {
       "    .a_vector_bytes = {}, .b_vector_bytes = {}, .c_vector_bytes = {}, .out_vector_bytes = "
       "{},\n"
       "    .tile_m = {}, .tile_n = {}, .tile_k = {}, .thread_m = {}, .thread_n = {}, .k_slices = "
-      "{}, .stages = {}, .has_c = {}{}}}",
+      "{}, .stages = {}, .has_c = {}{}{}}}",
       text_of(d.a), text_of(d.b), text_of(d.c), text_of(d.out), text_of(d.accumulator),
       text_of(d.a_contiguity), text_of(d.b_contiguity), text_of(d.c_contiguity),
       text_of(d.out_contiguity), d.a_vector_bytes, d.b_vector_bytes, d.c_vector_bytes,
       d.out_vector_bytes, d.tile_m, d.tile_n, d.tile_k, d.thread_m, d.thread_n, d.k_slices,
-      d.stages, d.has_c, text_of(d.indexed));
+      d.stages, d.has_c, text_of(d.indexed), text_of(d.convolution));
 }
 
 constexpr std::string_view entry_name = "gemmery_simt";
+
+// The parameters of a kernel without those of its epilogue, and the device function that takes
+// them.
+struct ParamsText {
+  std::string_view type;
+  std::string_view call;
+};
+ParamsText params_text(SimtGroups groups) {
+  switch (groups) {
+    case SimtGroups::none:
+      return {"SimtParams", "simt_gemm"};
+    case SimtGroups::ordered:
+      return {"SimtGroupedParams", "simt_grouped_gemm"};
+    case SimtGroups::indexed_rows:
+    case SimtGroups::indexed_columns:
+      return {"SimtIndexedParams", "simt_grouped_gemm"};
+    case SimtGroups::in_table:
+      return {"SimtGroupTableParams", "simt_grouped_gemm"};
+    default:
+      return {"SimtConvParams", "simt_conv_gemm"};
+  }
+}
 
 }  // namespace
 
 runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const abi::SimtDesign design = simt_design(kernel);
   const bool is_default = kernel.epilogue() == default_epilogue;
-  const bool has_groups = simt_tile(kernel).groups != SimtGroups::none;
-  const bool has_indices = design.indexed != abi::IndexedExtent::none;
-  const bool has_table = simt_tile(kernel).groups == SimtGroups::in_table;
-  const EpilogueText epilogue = has_groups
-                                    ? epilogue_text(kernel, false,
-                                                    has_indices ? "SimtIndexedParams"
-                                                    : has_table ? "SimtGroupTableParams"
-                                                                : "SimtGroupedParams",
-                                                    "simt_grouped_gemm")
-                                    : epilogue_text(kernel, false, "SimtParams", "simt_gemm");
+  const ParamsText params = params_text(simt_tile(kernel).groups);
+  const EpilogueText epilogue = epilogue_text(kernel, false, params.type, params.call);
   // A program needs additional registers: with two blocks per multiprocessor they would spill.
   const std::string_view blocks = is_default ? "least_blocks_per_multiprocessor(design)" : "1";
   return {.text = fmt::format(

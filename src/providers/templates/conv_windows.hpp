@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What families need of a convolution: the windows of its operands as kernels take them, and which
+// operands are matrices in memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <gemmery/problem.hpp>
+
+#include "device/abi/window_params.hpp"
+#include "operation/window.hpp"
+
+namespace gemmery::templates {
+
+abi::WindowParams window_params(const operation::Window& window);
+
+// True if the taps of a filter and its channels are adjacent: w is a matrix (K, RSC).
+bool are_filters_matrix(const Convolution& convolution) noexcept;
+
+// Elements from one pixel of A to the next, of all images, if there is one such distance.
+std::int64_t pixel_stride_of_a(const GemmProblem& problem) noexcept;
+bool are_pixels_of_a_matrix(const GemmProblem& problem) noexcept;
+
+// Channels of one tap of A, which are adjacent.
+std::int64_t channels_of_a(const Convolution& convolution) noexcept;
+
+}  // namespace gemmery::templates
