@@ -870,7 +870,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 38> names{"simt",
+  constexpr std::array<std::string_view, 41> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, fprop",
