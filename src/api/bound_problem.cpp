@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include <gemmery/error.hpp>
+#include <gemmery/buffer.hpp>
 #include <gemmery/grouped.hpp>
 
 #include "api/conv_operands.hpp"
@@ -44,29 +44,44 @@ GroupOffsets offsets_of(const GemmProblem& problem, const BoundGroups& bound, De
           .scatter = indices_at(bound.scatter, groups.scatter, elements, device)};
 }
 
-// The upper left part of one matrix of a batch by pointers.
-Tensor listed_part(const Tensor& view, std::size_t index, std::int64_t rows, std::int64_t columns) {
-  const std::array shape{rows, columns};
-  const std::array strides{view.stride(1), view.stride(2)};
-  return Tensor(static_cast<void* const*>(view.data())[index], view.dtype(), shape, strides,
-                view.device());
-}
+// The matrices of a batch by pointers.
+class ListedMatrices {
+ public:
+  // `stream`: work on it has written the pointers.
+  ListedMatrices(const Tensor& batch, Stream stream)
+      : batch_(batch), data_(static_cast<std::size_t>(batch.extent(0))) {
+    if (!batch.has_pointers()) return;  // no elements
+    copy(data_.data(), Device::cpu(), batch.data(), batch.device(), data_.size() * sizeof(void*),
+         stream);
+    synchronize(stream);
+  }
+
+  // The upper left part of one.
+  Tensor part(std::size_t index, std::int64_t rows, std::int64_t columns) const {
+    const std::array shape{rows, columns};
+    const std::array strides{batch_.stride(1), batch_.stride(2)};
+    return Tensor(data_[index], batch_.dtype(), shape, strides, batch_.device());
+  }
+
+ private:
+  Tensor batch_;
+  std::vector<void*> data_;
+};
 
 GemmArguments bind_list(const ProblemLine& line, const BoundOperands& operands,
-                        const DrawnGroups& drawn) {
-  if (!operands.out.device().is_cpu()) {
-    throw Error({.kind = ErrorKind::unsupported,
-                 .operand = "list",
-                 .expected = "operands in host memory",
-                 .got = "operands on " + to_string(operands.out.device())});
-  }
+                        const BoundGroups& groups) {
+  const ListedMatrices a(operands.a, groups.stream);
+  const ListedMatrices b(operands.b, groups.stream);
+  const ListedMatrices out(operands.out, groups.stream);
+  std::optional<ListedMatrices> c;
+  if (operands.c) c.emplace(*operands.c, groups.stream);
+  const auto& list = groups.drawn->list();
   std::vector<GroupedProblem> problems;
-  for (std::size_t index = 0; index < drawn.list().size(); ++index) {
-    const auto& [m, n, k] = drawn.list()[index];
+  for (std::size_t index = 0; index < list.size(); ++index) {
+    const auto& [m, n, k] = list[index];
     GemmOptions options{.alpha = line.alpha, .beta = line.beta, .math = line.problem.math};
-    if (operands.c) options.c = listed_part(*operands.c, index, m, n);
-    problems.push_back({listed_part(operands.a, index, m, k), listed_part(operands.b, index, k, n),
-                        listed_part(operands.out, index, m, n), options});
+    if (c) options.c = c->part(index, m, n);
+    problems.push_back({a.part(index, m, k), b.part(index, k, n), out.part(index, m, n), options});
   }
   return GroupedGemmArguments(problems, line.problem.accumulator).as_gemm();
 }
@@ -77,7 +92,7 @@ GemmArguments bind_problem(const ProblemLine& line, const BoundOperands& operand
                            const BoundGroups& groups) {
   const GemmProblem& problem = line.problem;
   if (problem.groups && problem.groups->sizes == GroupSizes::list)
-    return bind_list(line, operands, *groups.drawn);
+    return bind_list(line, operands, groups);
   GemmOptions options{
       .c = operands.c, .alpha = line.alpha, .beta = line.beta, .math = problem.math};
   options.epilogue = bind_epilogue(line, operands.epilogue);

@@ -7,6 +7,7 @@
 
 #include <gemmery/arguments.hpp>
 #include <gemmery/problem.hpp>
+#include <gemmery/stream.hpp>
 #include <gemmery/tensor.hpp>
 
 #include "api/drawn_groups.hpp"
@@ -28,6 +29,7 @@ struct BoundGroups {
   // The arrays of indices, where there are some.
   const void* gather = nullptr;
   const void* scatter = nullptr;
+  Stream stream = Stream::cpu();  // work on it has written what is above, and pointers of a list
 };
 
 // Throws Error as arguments do.

@@ -205,12 +205,12 @@ class OperandSets {
     std::vector<Tensor> epilogue;
     for (std::size_t i = 0; i < set.epilogue.size(); ++i)
       epilogue.push_back(places_.epilogue[i].view(set.epilogue[i].data(), device));
-    return bind_problem(line_,
-                        {places_.a.view(set.a.data(), device), places_.b.view(set.b.data(), device),
-                         places_.out.view(set.out.data(), device), c, epilogue},
-                        groups_
-                            ? BoundGroups{&*groups_, bound_sizes(), gather_.data(), scatter_.data()}
-                            : BoundGroups{});
+    return bind_problem(
+        line_,
+        {places_.a.view(set.a.data(), device), places_.b.view(set.b.data(), device),
+         places_.out.view(set.out.data(), device), c, epilogue},
+        groups_ ? BoundGroups{&*groups_, bound_sizes(), gather_.data(), scatter_.data(), stream_}
+                : BoundGroups{});
   }
 
   GroupIndices bound_sizes() const {

@@ -161,7 +161,7 @@ class PlacedGroups {
   BoundGroups bound(const Groups& groups) const {
     return {drawn_,
             groups.are_on_host ? drawn_->here() : drawn_->at(arrays_[0].data(), stream_.device()),
-            arrays_[1].data(), arrays_[2].data()};
+            arrays_[1].data(), arrays_[2].data(), stream_};
   }
   void put() {
     for (PlacedIndices& array : arrays_) array.put();

@@ -188,11 +188,19 @@ struct ListedOperand {
   Tensor (*view)(const GemmArguments&);
 };
 
+// The alignment of a matrix's rows (columns). Those of one element may be adjacent.
+int line_alignment(const MatrixType& type, std::int64_t rows, std::int64_t columns, bool is_row) {
+  const bool are_adjacent =
+      is_row ? columns <= 1 && type.row_stride == 1 : rows <= 1 && type.column_stride == 1;
+  return are_adjacent ? std::min<int>(type.alignment, static_cast<int>(byte_width(type.dtype)))
+                      : type.alignment;
+}
+
 // The operand as a batch by pointers that is as large as the largest: its layout is every matrix's,
-// its alignment promises the least.
+// its alignment promises the least. Rows (columns) of one element are apart unless all matrices
+// have both layouts, so that strides tell which it is.
 Tensor gather(const std::vector<GemmArguments>& list, const ListedOperand& operand,
               std::vector<const void*>& addresses, std::array<std::int64_t, 2> extents) {
-  int alignment = 16;
   bool is_row = true;
   bool is_column = true;
   const Tensor first = operand.view(list.front());
@@ -209,11 +217,24 @@ Tensor gather(const std::vector<GemmArguments>& list, const ListedOperand& opera
       refuse(problem_text(operand.name, index),
              "the layout of the problems before it, row or column", "another layout",
              "make a list of each layout", ErrorKind::unsupported);
-    if (view.element_count() > 0) alignment = std::min<int>(alignment, type.alignment);
     addresses.push_back(view.data());
   }
-  const std::array strides = is_row ? std::array<std::int64_t, 2>{extents[1], 1}
-                                    : std::array<std::int64_t, 2>{1, extents[0]};
+  int alignment = 16;
+  for (const GemmArguments& one : list) {
+    const Tensor view = operand.view(one);
+    if (view.element_count() == 0) continue;
+    const MatrixType type = matrix_type(view);
+    alignment = std::min<int>(alignment, type.alignment);
+    if (is_row != is_column)
+      alignment = std::min(alignment, line_alignment(type, view.extent(1), view.extent(2), is_row));
+  }
+  std::int64_t apart = is_row ? extents[1] : extents[0];
+  if (is_row != is_column || apart > 1) {  // by two at least, and by whole accesses
+    const auto whole = std::max<std::int64_t>(16 / static_cast<int>(byte_width(first.dtype())), 2);
+    apart = std::max<std::int64_t>((apart + whole - 1) / whole, 1) * whole;
+  }
+  const std::array strides =
+      is_row ? std::array<std::int64_t, 2>{apart, 1} : std::array<std::int64_t, 2>{1, apart};
   return Tensor(PointerArray{addresses.data(), alignment}, first.dtype(),
                 {static_cast<std::int64_t>(list.size()), extents[0], extents[1]}, strides,
                 list.front().device());

@@ -8,14 +8,19 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <ostream>
 #include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "driver/graph.hpp"
 #include "tests/api/group_trial.hpp"
 #include "tests/support/random_seed.hpp"
 #include "tests/support/with_nvrtc.hpp"
@@ -35,6 +40,11 @@ struct Place {
     *stream << place.family << " on " << place.device;
   }
 };
+
+std::string name_of_place(const testing::TestParamInfo<Place>& place) {
+  const std::string device = place.param.device;
+  return device.substr(device.find(':') + 1) + "_" + place.param.family;
+}
 
 class GroupedRowsOf : public tests::WithNvrtc, public testing::WithParamInterface<Place> {
  protected:
@@ -300,24 +310,196 @@ TEST_P(GroupedRowsOf, row_25_labels) {
   expect_right_or_refused(groups);
 }
 
-// Lists run on the CPU (GroupedLists); no family of a GPU takes them.
-TEST(GroupedRowsOfLists, rows_26_and_27_are_refused_by_name_on_a_gpu) {
-  for (const char* const name : {"emulated:a100", "emulated:h200"}) {
-    const Device device = parse_device(name).value();
-    const OwnedStream own(device);
-    const Buffer memory(1 << 12, own.get());
-    const auto matrix = [&](std::size_t offset) {
-      return Tensor(static_cast<std::byte*>(memory.data()) + offset, DType::float16, {16, 16},
-                    device);
-    };
-    const GroupedGemmArguments list(
-        {{matrix(0), matrix(512), matrix(1024)}, {matrix(0), matrix(512), matrix(1536)}},
-        DType::float32);
-    EXPECT_TRUE(get_kernels(list).empty());
-    for (const Reason& reason : explain(list).reasons)
-      if (reason.family == "simt" || reason.family == "sm80") {
-        EXPECT_NE(reason.failed.find("list"), std::string::npos) << reason.failed;
+// --- lists --------------------------------------------------------------------------------------
+
+// Matrices of bfloat16 or float32 on a device, with padding behind each row; NaN in it.
+class MatrixOnDevice {
+ public:
+  MatrixOnDevice(std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t padding,
+                 Stream stream)
+      : rows_(rows), columns_(columns), line_(columns + padding), dtype_(dtype), stream_(stream) {
+    numbers_.assign(static_cast<std::size_t>(std::max<std::int64_t>(rows * line_, 1)),
+                    std::numeric_limits<float>::quiet_NaN());
+  }
+  // Numbers from -1 to 1.
+  MatrixOnDevice& fill(unsigned seed) {
+    for (std::int64_t row = 0; row < rows_; ++row)
+      for (std::int64_t column = 0; column < columns_; ++column)
+        at(row, column) = static_cast<float>((seed + 3 * row + 5 * column * column) % 3) - 1;
+    return *this;
+  }
+  float& at(std::int64_t row, std::int64_t column) {
+    return numbers_[static_cast<std::size_t>(row * line_ + column)];
+  }
+
+  Tensor put() {
+    std::vector<std::uint16_t> upper;
+    for (const float number : numbers_)
+      upper.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(number) >> 16));
+    const bool is_wide = dtype_ == DType::float32;
+    const void* const source = is_wide ? static_cast<const void*>(numbers_.data()) : upper.data();
+    const std::size_t bytes = numbers_.size() * byte_width(dtype_);
+    memory_ = Buffer(bytes, stream_);
+    copy(memory_.data(), stream_.device(), source, Device::cpu(), bytes, stream_);
+    synchronize(stream_);
+    return Tensor(memory_.data(), dtype_, {rows_, columns_}, {line_, 1}, stream_.device());
+  }
+  void fetch() {
+    copy(numbers_.data(), Device::cpu(), memory_.data(), stream_.device(),
+         numbers_.size() * sizeof(float), stream_);
+    synchronize(stream_);
+  }
+
+ private:
+  std::int64_t rows_, columns_, line_;
+  DType dtype_;
+  Stream stream_;
+  std::vector<float> numbers_;
+  Buffer memory_;
+};
+
+struct ListedExtents {
+  std::int64_t m, n, k;
+};
+
+// alpha is 1, 2, ... and beta 0.5 where there is a C. Each matrix has a leading dimension of its
+// own, or all problems share A and B.
+class ListOnDevice {
+ public:
+  ListOnDevice(const std::vector<ListedExtents>& extents, bool has_c, bool are_shared,
+               Stream stream)
+      : extents_(extents), has_c_(has_c), are_shared_(are_shared) {
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+      const auto& [m, n, k] = extents[i];
+      const auto padding = static_cast<std::int64_t>(are_shared ? 0 : 8 * (i % 3));
+      if (i == 0 || !are_shared) {
+        a_.emplace_back(m, k, DType::bfloat16, padding, stream).fill(1);
+        b_.emplace_back(k, n, DType::bfloat16, padding + 3, stream).fill(2);
       }
+      if (has_c) c_.emplace_back(m, n, DType::float32, padding, stream).fill(0);
+      out_.emplace_back(m, n, DType::float32, 1 + padding, stream);
+    }
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+      GemmOptions options{.alpha = static_cast<double>(i + 1)};
+      if (has_c) {
+        options.c = c_[i].put();
+        options.beta = 0.5;
+      }
+      if (!are_shared || i == 0) {
+        a_tensors_.push_back(a_[i].put());
+        b_tensors_.push_back(b_[i].put());
+      }
+      problems_.push_back(
+          {a_tensors_[are_shared ? 0 : i], b_tensors_[are_shared ? 0 : i], out_[i].put(), options});
+    }
+  }
+
+  GroupedGemmArguments arguments() const { return {problems_, DType::float32}; }
+
+  void expect_right() {
+    for (std::size_t i = 0; i < extents_.size(); ++i) {
+      const auto& [m, n, k] = extents_[i];
+      out_[i].fetch();
+      MatrixOnDevice& a = a_[are_shared_ ? 0 : i];
+      MatrixOnDevice& b = b_[are_shared_ ? 0 : i];
+      for (std::int64_t row = 0; row < m; ++row) {
+        for (std::int64_t column = 0; column < n; ++column) {
+          float sum = 0;
+          for (std::int64_t depth = 0; depth < k; ++depth)
+            sum += a.at(row, depth) * b.at(depth, column);
+          const float addend = has_c_ ? 0.5F * c_[i].at(row, column) : 0;
+          ASSERT_EQ(out_[i].at(row, column), static_cast<float>(i + 1) * sum + addend)
+              << "problem " << i << ", " << row << ", " << column;
+        }
+        ASSERT_TRUE(std::isnan(out_[i].at(row, n))) << "behind row " << row << " of problem " << i;
+      }
+    }
+  }
+
+ private:
+  std::vector<ListedExtents> extents_;
+  bool has_c_;
+  bool are_shared_;
+  std::vector<MatrixOnDevice> a_, b_, c_, out_;
+  std::vector<Tensor> a_tensors_, b_tensors_;
+  std::vector<GroupedProblem> problems_;
+};
+
+class GroupedListsOf : public GroupedRowsOf {
+ protected:
+  void expect_right(const std::vector<ListedExtents>& extents, bool has_c,
+                    bool are_shared = false) const {
+    const OwnedStream own(device());
+    const ListOnDevice list(extents, has_c, are_shared, own.get());
+    const GroupedGemmArguments arguments = list.arguments();
+    int count = 0;
+    for (const Kernel& kernel : get_kernels(arguments)) {
+      if (kernel.family().name() != GetParam().family || ++count > 3) continue;
+      SCOPED_TRACE(kernel.name());
+      ListOnDevice fresh(extents, has_c, are_shared, own.get());
+      kernel.run(fresh.arguments(), {.stream = own.get()});
+      fresh.expect_right();
+    }
+    const bool has_lists = std::string_view(GetParam().family) != "sm90";
+    EXPECT_EQ(count > 0, has_lists);
+    if (!has_lists) {
+      EXPECT_NE(reason_of(explain(arguments)).find("list"), std::string::npos);
+    }
+  }
+};
+
+TEST_P(GroupedListsOf, row_26_every_problem_has_its_extents_strides_and_scalars) {
+  const std::vector<ListedExtents> extents{{256, 512, 128}, {1, 1, 1},     {0, 5, 7},
+                                           {33, 65, 0},     {130, 24, 70}, {16, 16, 48}};
+  for (const bool has_c : {false, true}) expect_right(extents, has_c);
+}
+
+// The graph has the list, whose arguments need not outlive it.
+TEST_P(GroupedListsOf, are_captured_in_a_graph) {
+  if (std::string_view(GetParam().family) == "sm90") return;
+  const OwnedStream own(device());
+  const std::vector<ListedExtents> extents{{33, 65, 20}, {0, 5, 7}, {130, 24, 70}};
+  ListOnDevice list(extents, true, false, own.get());
+  std::optional<driver::Graph> graph;
+  {
+    const GroupedGemmArguments arguments = list.arguments();
+    const auto kernels = get_kernels(arguments);
+    const auto kernel = std::ranges::find(kernels, GetParam().family,
+                                          [](const Kernel& one) { return one.family().name(); });
+    ASSERT_NE(kernel, kernels.end());
+    PreparedLaunch launch = kernel->compile(arguments).bind(arguments);
+    driver::GraphCapture capture(own.get());
+    launch.launch(own.get());
+    graph.emplace(capture.end());
+  }
+  graph->launch(own.get());
+  list.expect_right();
+}
+
+TEST_P(GroupedListsOf, row_27_problems_may_share_operands) {
+  expect_right(std::vector<ListedExtents>(64, {9, 7, 8}), false, true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, GroupedListsOf,
+                         testing::Values(Place{"emulated:a100", "simt"},
+                                         Place{"emulated:a100", "sm80"},
+                                         Place{"emulated:h200", "sm90"}, Place{"gpu", "simt"},
+                                         Place{"gpu", "sm80"}),
+                         name_of_place);
+
+TEST(GroupedLists, of_more_problems_than_a_launch_holds_are_refused_by_name) {
+  const DeviceInfo a100 = find_device_info("a100").value();
+  const auto reason_for = [&](const char* line, std::string_view family) {
+    for (const Reason& reason : explain(parse_problem(line).problem, a100).reasons)
+      if (reason.family == family) return reason.failed;
+    return std::string();
+  };
+  for (const char* const family : {"simt", "sm80"}) {
+    EXPECT_EQ(reason_for("grouped_gemm 64x64x64 groups=64 list=host a=bf16", family), "");
+    EXPECT_EQ(reason_for("grouped_gemm 64x64x64 groups=65 list=host a=bf16", family),
+              "groups: expected at most 64 problems in a list on a GPU, got 65");
+    EXPECT_EQ(reason_for("grouped_gemm 64x64x64 groups=49 list=host a=bf16 c=bf16 beta=1", family),
+              "groups: expected at most 48 problems in a list with C on a GPU, got 49");
   }
 }
 
@@ -379,10 +561,7 @@ INSTANTIATE_TEST_SUITE_P(Families, GroupedRowsOf,
                                          Place{"emulated:h200", "sm80"},
                                          Place{"emulated:h200", "sm90"}, Place{"gpu", "simt"},
                                          Place{"gpu", "sm80"}, Place{"gpu", "sm90"}),
-                         [](const testing::TestParamInfo<Place>& place) {
-                           const std::string device = place.param.device;
-                           return device.substr(device.find(':') + 1) + "_" + place.param.family;
-                         });
+                         name_of_place);
 
 }  // namespace
 }  // namespace gemmery

@@ -42,7 +42,7 @@ PROMISES = {
     23: "32 masked groups of about 20 rows",
     24: "an expected size that is wrong changes no result",
     25: "labels: aligned with padding by tiles, any order on the CPU; else refused",
-    26: "a list of problems with extents, strides, alpha and beta of their own (on the CPU; refused by name elsewhere)",
+    26: "a list of problems with extents, strides, alpha and beta of their own; refused by name by sm90",
     27: "64 problems that share operands (likewise)",
     28: "rows gathered by index: several from one, in any order, none",
     29: "rows scattered by index, with weights; -1 goes nowhere",

@@ -870,9 +870,10 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 41> names{"simt",
+  constexpr std::array<std::string_view, 43> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
+                                                   "simt, lists",
                                                    "simt, fprop",
                                                    "simt, dgrad",
                                                    "simt, wgrad",
@@ -909,6 +910,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm80, groups in a table",
                                                    "sm80, indexed groups",
                                                    "sm80, indexed groups, zeros",
+                                                   "sm80, lists",
                                                    "skinny",
                                                    "skinny parallel"};
   static_assert(names.size() == static_cast<std::size_t>(SoundKernel::skinny_columns) + 1);

@@ -17,6 +17,7 @@ enum class SoundKernel : std::uint8_t {
   simt,
   groups,          // simt, grouped problems
   indexed_groups,  // simt, with rows by index
+  listed,          // simt, lists of problems
   conv_fprop,      // simt, convolutions: pixels of A by taps
   conv_dgrad,      // both operands by pixel and tap
   conv_wgrad,      // taps of B by pixels
@@ -53,6 +54,7 @@ enum class SoundKernel : std::uint8_t {
   mma_table,         // grouped problems, sizes in host memory
   mma_indexed,       // grouped problems, three blocks, rows by index
   mma_outside,       // rows of A by index, in single elements; zeros outside of groups
+  mma_listed,        // lists of problems
   skinny,            // B adjacent along k
   skinny_columns     // B adjacent along columns, k in slices
 };
@@ -92,10 +94,10 @@ constexpr bool is_of_convolutions(SoundKernel kernel) noexcept {
 
 // Whether it is one of the family sm80.
 constexpr bool is_mma(SoundKernel kernel) noexcept {
-  return kernel >= SoundKernel::mma && kernel <= SoundKernel::mma_outside;
+  return kernel >= SoundKernel::mma && kernel <= SoundKernel::mma_listed;
 }
 constexpr bool is_mma_of_groups(SoundKernel kernel) noexcept {
-  return kernel >= SoundKernel::mma_groups && kernel <= SoundKernel::mma_outside;
+  return kernel >= SoundKernel::mma_groups && kernel <= SoundKernel::mma_listed;
 }
 constexpr bool is_skinny(SoundKernel kernel) noexcept { return kernel >= SoundKernel::skinny; }
 

@@ -70,6 +70,7 @@ SimtTile simt_tile_of(SoundKernel kernel) {
   SimtTile tile = tile_of_two_slices;
   if (kernel == SoundKernel::groups) tile.groups = templates::SimtGroups::ordered;
   if (kernel == SoundKernel::indexed_groups) tile.groups = templates::SimtGroups::indexed_rows;
+  if (kernel == SoundKernel::listed) tile.groups = templates::SimtGroups::listed;
   if (kernel == SoundKernel::conv_fprop) tile.groups = templates::SimtGroups::fprop;
   if (kernel == SoundKernel::conv_dgrad) tile.groups = templates::SimtGroups::dgrad;
   if (kernel == SoundKernel::conv_wgrad) tile.groups = templates::SimtGroups::wgrad;
@@ -149,6 +150,8 @@ Sm80Tile sm80_tile_of_groups(SoundKernel kernel) {
       return with_groups(tile, abi::GroupSchedule::persistent);
     case SoundKernel::mma_table:
       return with_groups(tile, abi::GroupSchedule::host);
+    case SoundKernel::mma_listed:
+      return with_groups(tile, abi::GroupSchedule::list);
     case SoundKernel::mma_indexed:
     case SoundKernel::mma_outside: {
       const bool is_outside = kernel == SoundKernel::mma_outside;

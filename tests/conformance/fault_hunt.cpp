@@ -86,6 +86,13 @@ constexpr const char* dgrad_lines[] = {
 constexpr const char* wgrad_lines[] = {
     "conv2d_wgrad 2x9x11x5 k=11 r=3 s=3 pad=2:1,1:2 stride=2,1 dilation=1,2 a=f32",
     "conv3d_wgrad 3x3x5x6x3 k=7 t=2 r=3 s=2 pad=1 a=f32 b=f32/ld=5"};
+// With single rows and columns among them, and operands of both layouts.
+constexpr const char* list_lines[] = {
+    "grouped_gemm 90x64x40 groups=9 list=host a=f32",
+    "grouped_gemm 64x90x40 groups=40 list=host a=f32:c b=f32:c out=f32:c"};
+constexpr const char* mma_list_lines[] = {
+    "grouped_gemm 90x64x40 groups=9 list=host a=bf16 b=bf16 out=f32",
+    "grouped_gemm 64x96x72 groups=40 list=host a=bf16 b=bf16 out=f32:c"};
 constexpr const char* indexed_lines[] = {
     "grouped_gemm 300x64x40 groups=70 ends=i64/align=8 gather=i64/of=100/divide=3 "
     "scatter=i64/of=500 a=f32",
@@ -134,6 +141,9 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (kernel == SoundKernel::conv_wgrad) return {std::begin(wgrad_lines), std::end(wgrad_lines)};
   if (kernel == SoundKernel::mma_table)
     return {std::begin(mma_table_lines), std::end(mma_table_lines)};
+  if (kernel == SoundKernel::listed) return {std::begin(list_lines), std::end(list_lines)};
+  if (kernel == SoundKernel::mma_listed)
+    return {std::begin(mma_list_lines), std::end(mma_list_lines)};
   if (kernel == SoundKernel::mma_indexed)
     return {std::begin(mma_indexed_lines), std::end(mma_indexed_lines)};
   if (kernel == SoundKernel::mma_outside)

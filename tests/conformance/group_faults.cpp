@@ -7,6 +7,7 @@ namespace {
 
 constexpr auto groups = SoundKernel::groups;
 constexpr auto indexed = SoundKernel::indexed_groups;
+constexpr auto listed = SoundKernel::listed;
 
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = groups},
@@ -102,6 +103,28 @@ constexpr DeviceFault fault_table[] = {
     {.name = "rows are stored in the order of groups",
      .kernel = indexed,
      .edits = {{{".scatter = &params.scatter}", ".scatter = &params.gather}"}}}},
+
+    {.name = "nothing", .kernel = listed},
+    {.name = "the first of problems that begin at one tile has it",
+     .kernel = listed,
+     .edits = {{{"if (first_tile(middle) <= tile)", "if (first_tile(middle) < tile)"}}}},
+    {.name = "a tile is counted from the first of all",
+     .kernel = listed,
+     .edits = {{{".tile = tile - list.first_tile[problem]}", ".tile = tile}"}}}},
+    {.name = "one tile too many is looked for",
+     .kernel = listed,
+     .edits = {{{"if (tile >= list.first_tile[list.count])",
+                 "if (tile > list.first_tile[list.count])"}}}},
+    {.name = "all problems have the rows of the first",
+     .kernel = listed,
+     .edits = {{{"own.m = all.m[problem];", "own.m = all.m[0];"}}}},
+    {.name = "all problems are as deep as the first",
+     .kernel = listed,
+     .edits = {{{"own.k = all.k[problem];", "own.k = all.k[0];"}}}},
+    {.name = "all matrices are row major",
+     .kernel = listed,
+     .edits = {{{".row_stride = is_column ? 1 : line", ".row_stride = line"},
+                {".column_stride = is_column ? line : 1", ".column_stride = 1"}}}},
 };
 
 }  // namespace

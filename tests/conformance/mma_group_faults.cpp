@@ -10,6 +10,7 @@ constexpr auto persistent = SoundKernel::mma_persistent;
 constexpr auto table = SoundKernel::mma_table;
 constexpr auto indexed = SoundKernel::mma_indexed;
 constexpr auto outside = SoundKernel::mma_outside;
+constexpr auto listed = SoundKernel::mma_listed;
 
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = groups},
@@ -79,8 +80,7 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"place.elements += span.elements;", "place.elements += span.elements & 0;"}}}},
     {.name = "nothing waits between two tiles",
      .kernel = persistent,
-     .edits = {{{"kept = {.index = index, .tile = tile, .place = place_};\n    __syncthreads();",
-                 "kept = {.index = index, .tile = tile, .place = place_};"}}}},
+     .edits = {{{"kept = tile;\n  __syncthreads();", "kept = tile;"}}}},
     {.name = "a tile is kept where the stages are",
      .kernel = persistent,
      .edits = {{{"(shared + abi::kept_group_tile_offset(design))", "(shared)"}}}},
@@ -88,8 +88,7 @@ constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = table},
     {.name = "the first of groups that begin at one tile has it",
      .kernel = table,
-     .edits = {{{"if (table.rows[middle].first_tile <= tile)",
-                 "if (table.rows[middle].first_tile < tile)"}}}},
+     .edits = {{{"if (first_tile(middle) <= tile)", "if (first_tile(middle) < tile)"}}}},
     {.name = "a group starts where the one before it ends, whatever the alignment",
      .kernel = table,
      .edits = {{{"const unsigned rest = before % groups.alignment;", "const unsigned rest = 0;"}}}},
@@ -148,6 +147,28 @@ constexpr DeviceFault fault_table[] = {
      .kernel = outside,
      .edits = {{{"params.groups.ragged == abi::RaggedExtent::n ? params.gemm.m : params.gemm.n",
                  "params.gemm.m"}}}},
+
+    {.name = "nothing", .kernel = listed},
+    {.name = "the first of problems that begin at one tile has it",
+     .kernel = listed,
+     .edits = {{{"if (first_tile(middle) <= tile)", "if (first_tile(middle) < tile)"}}}},
+    {.name = "one tile too many is looked for",
+     .kernel = listed,
+     .edits = {{{"if (tile >= list.first_tile[list.count])",
+                 "if (tile > list.first_tile[list.count])"}}}},
+    {.name = "all problems have the columns of the first",
+     .kernel = listed,
+     .edits = {{{"own.n = all.n[at];", "own.n = all.n[0];"}}}},
+    {.name = "all problems are as deep as the first",
+     .kernel = listed,
+     .edits = {{{"own.k = all.k[at];", "own.k = all.k[0];"}}}},
+    {.name = "tiles are those of a problem as wide as the first",
+     .kernel = listed,
+     .edits = {{{"abi::tiles_along(list_.problems.n[tile.group], design.tile_n)",
+                 "abi::tiles_along(list_.problems.n[0], design.tile_n)"}}}},
+    {.name = "out is row major in all lists",
+     .kernel = listed,
+     .edits = {{{"is_column_major(abi::out_is_column)", "false"}}}},
 };
 
 }  // namespace

@@ -301,7 +301,9 @@ bool takes(const Kernel& kernel, const Groups& groups) {
   if (metadata.design_value("groups").empty()) return true;
   if (groups.sizes == GroupSizes::labels && metadata.design_value("schedule") == "persistent")
     return false;
-  const bool has_table = metadata.design_value("groups") == "in a table of the host";
+  const bool has_list = metadata.design_value("groups") == "a list of the host";
+  if (has_list != (groups.sizes == GroupSizes::list)) return false;
+  const bool has_table = has_list || metadata.design_value("groups") == "in a table of the host";
   if (has_table != groups.are_on_host) return false;
   // simt sees at run time what is to become of elements outside.
   const bool has_zeros = groups.outside == OutsideGroups::zero && groups.ragged != Ragged::k;
@@ -334,6 +336,8 @@ void draw_groups(const Kernel& kernel, Choices& choices, const TrialLimits& limi
   problem.l = draw_group_count(choices);
   const bool is_list = problem.groups->sizes == GroupSizes::list;
   if (is_list) problem.l = std::max<std::int64_t>(problem.l, 1);
+  if (is_list && kernel.metadata().design_value("groups") == "a list of the host")
+    problem.l = std::min<std::int64_t>(problem.l, choices.one_of({48, 48, 64, 65}));
   std::int64_t& ragged = problem.groups->ragged == Ragged::m   ? problem.m
                          : problem.groups->ragged == Ragged::n ? problem.n
                                                                : problem.k;

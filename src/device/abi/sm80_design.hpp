@@ -380,6 +380,8 @@ constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 
   const bool has_groups = design.groups != GroupSchedule::none;
   if (has_groups ? design.split != SplitMode::none : design.clears_outside)
     return Sm80Fault::groups;
+  if (design.groups == GroupSchedule::list && (design.has_indices || design.clears_outside))
+    return Sm80Fault::groups;
   if (exceeds_registers_of_persistent_block(design)) return Sm80Fault::groups;
   return design.has_indices && !accepts_indices(design) ? Sm80Fault::indices : Sm80Fault::none;
 }

@@ -52,6 +52,12 @@ struct KeptGroupTile {
 };
 static_assert(sizeof(KeptGroupTile) <= abi::kept_group_tile_bytes);
 
+/// Called by all threads before the mainloop.
+__device__ __forceinline__ void keep_tile(KeptGroupTile& kept, const KeptGroupTile& tile) {
+  if (ptx::tid_x() == 0) kept = tile;
+  __syncthreads();  // waits for it, and until the stages and the staging tile are free
+}
+
 /// The tiles of a block, which requests them in ascending order.
 template <abi::Sm80Design design>
 class Sm80GroupTiles {
@@ -83,11 +89,9 @@ class Sm80GroupTiles {
     return has_labels() && tile.begin == tile.end;
   }
 
-  /// Called by all threads before the mainloop.
   __device__ __forceinline__ void keep(KeptGroupTile& kept, unsigned index,
                                        const GroupTile& tile) const {
-    if (ptx::tid_x() == 0) kept = {.index = index, .tile = tile, .place = place_};
-    __syncthreads();  // waits for it, and until the stages and the staging tile are free
+    keep_tile(kept, {.index = index, .tile = tile, .place = place_});
   }
 
   /// Called after the mainloop; the next tile is looked for from the place of this one.
@@ -151,7 +155,7 @@ class Sm80GroupTiles {
 
 /// Calls finish(gemm, share) for every tile of this block, in all groups. Then clears what is
 /// outside of them, in designs that do.
-template <abi::Sm80Design design, class Params, class Finish>
+template <abi::Sm80Design design, class Tiles, class Params, class Finish>
 __device__ __forceinline__ void for_each_grouped_sm80_tile(const Params& params, Finish&& finish) {
   static_assert(abi::find_fault(design) == abi::Sm80Fault::none,
                 "find_fault names the field of the design to change");
@@ -159,7 +163,7 @@ __device__ __forceinline__ void for_each_grouped_sm80_tile(const Params& params,
   auto& in_shared = *reinterpret_cast<KeptGroupTile*>(shared + abi::kept_group_tile_offset(design));
   int* const kept_rows = reinterpret_cast<int*>(shared + abi::kept_rows_offset(design));
   const RowsOfTile rows{.of_a = kept_rows, .of_out = kept_rows + design.tile_m};
-  Sm80GroupTiles<design> tiles(params);
+  Tiles tiles(params);
 #pragma unroll 1
   for (unsigned index = blockIdx.x;;) {
     const GroupTile tile = tiles.find(index);
@@ -191,7 +195,7 @@ __device__ __forceinline__ void for_each_grouped_sm80_tile(const Params& params,
 /// The kernel: threads and shared memory as gemm/sm80.cuh has them, any grid along x.
 template <abi::Sm80Design design>
 __device__ inline void sm80_grouped_gemm(const Sm80GroupParamsOf<design>& params) {
-  for_each_grouped_sm80_tile<design>(
+  for_each_grouped_sm80_tile<design, Sm80GroupTiles<design>>(
       params, [](Sm80Gemm<design>& gemm, const TileShare& share) { gemm.store(share); });
 }
 
@@ -199,10 +203,10 @@ __device__ inline void sm80_grouped_gemm(const Sm80GroupParamsOf<design>& params
 template <abi::Sm80Design design, class Epilogue, class EpilogueParams>
 __device__ inline void sm80_grouped_gemm(
     const abi::ProgramParams<Sm80GroupParamsOf<design>, EpilogueParams>& params) {
-  for_each_grouped_sm80_tile<design>(params.gemm,
-                                     [&](Sm80Gemm<design>& gemm, const TileShare& share) {
-                                       gemm.template store<Epilogue>(share, params.epilogue);
-                                     });
+  for_each_grouped_sm80_tile<design, Sm80GroupTiles<design>>(
+      params.gemm, [&](Sm80Gemm<design>& gemm, const TileShare& share) {
+        gemm.template store<Epilogue>(share, params.epilogue);
+      });
 }
 
 }  // namespace gemmery::device

@@ -6,10 +6,11 @@
 //     | tiles of each group, their inclusive sum over the lanes
 //   the first lane whose sum exceeds the tile's number has its group
 //
-// With a table from the host, the group is found by bisection in it.
+// With a table from the host, the group (or the problem of a list) is found by bisection in it.
 #pragma once
 
 #include <device/abi/groups.hpp>
+#include <device/abi/problem_list.hpp>
 #include <device/abi/simt_design.hpp>
 #include <device/ptx/memory.cuh>
 #include <device/ptx/warp.cuh>
@@ -192,27 +193,50 @@ __device__ inline TableSpan span_in_table(const abi::GroupParams& groups,
   return {begin, max(begin, table.rows[group].end)};
 }
 
-/// The group of a tile in the host's table. `first_tiles` ascend; of groups with equal values only
-/// the last one has tiles.
-__device__ inline GroupTile find_in_table(const abi::GroupParams& groups,
-                                          const abi::GroupTable& table, unsigned tile) {
-  if (tile >= table.rows[groups.count].first_tile) return {};
-  unsigned group = 0;
-  unsigned beyond = groups.count;
+/// The last of `count` rows whose first tile is `tile` or before it. First tiles ascend, and of
+/// rows with equal ones only the last has tiles.
+template <class FirstTile>
+__device__ __forceinline__ unsigned find_row(unsigned count, unsigned tile,
+                                             FirstTile&& first_tile) {
+  unsigned row = 0;
+  unsigned beyond = count;
 #pragma unroll 1
-  while (beyond - group > 1) {
-    const unsigned middle = (group + beyond) / 2;
-    if (table.rows[middle].first_tile <= tile)
-      group = middle;
+  while (beyond - row > 1) {
+    const unsigned middle = (row + beyond) / 2;
+    if (first_tile(middle) <= tile)
+      row = middle;
     else
       beyond = middle;
   }
+  return row;
+}
+
+/// The group of a tile in the host's table.
+__device__ inline GroupTile find_in_table(const abi::GroupParams& groups,
+                                          const abi::GroupTable& table, unsigned tile) {
+  if (tile >= table.rows[groups.count].first_tile) return {};
+  const unsigned group =
+      find_row(groups.count, tile, [&](unsigned row) { return table.rows[row].first_tile; });
   const TableSpan span = span_in_table(groups, table, group);
   return {.is_found = true,
           .group = group,
           .begin = span.begin,
           .end = span.end,
           .tile = tile - table.rows[group].first_tile};
+}
+
+/// The problem of a tile in a list, as a group without elements.
+template <unsigned most>
+__device__ __forceinline__ GroupTile find_in_list(const abi::ProblemsOfList<most>& list,
+                                                  unsigned tile) {
+  if (tile >= list.first_tile[list.count]) return {};
+  const unsigned problem =
+      find_row(list.count, tile, [&](unsigned row) { return list.first_tile[row]; });
+  return {.is_found = true,
+          .group = problem,
+          .begin = 0,
+          .end = 0,
+          .tile = tile - list.first_tile[problem]};
 }
 
 /// As GroupScan::find_members, by the host's table.

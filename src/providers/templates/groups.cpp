@@ -52,6 +52,10 @@ std::uint64_t count_tiles(const GroupTileExtents& tile, const GemmProblem& probl
                                : ragged == Ragged::k ? rows * columns
                                                      : columns;
   if (across > most_grid_blocks) return across;
+  if (problem.groups->sizes == GroupSizes::list)
+    return rows * columns > most_grid_blocks
+               ? rows * columns
+               : rows * columns * static_cast<std::uint64_t>(problem.l);
   return abi::most_group_tiles(params_of(problem), ragged == Ragged::n ? tile.n : tile.m,
                                static_cast<unsigned>(across));
 }
@@ -64,15 +68,17 @@ std::uint8_t power_of_two_in(std::int64_t bytes) {
 }
 
 void align_to_groups(MatrixType& matrix, std::int64_t stride_of_ragged, const Groups& groups) {
-  if (stride_of_ragged != 1 || groups.sizes == GroupSizes::masked) return;
+  if (stride_of_ragged != 1 || !groups.share_tensors()) return;
   const auto width = static_cast<std::int64_t>(byte_width(matrix.dtype));
   matrix.alignment = std::min(matrix.alignment, power_of_two_in(groups.alignment * width));
 }
 
-// A group may end anywhere, so no store covers several elements along the extent that differs.
-void store_single_elements(MatrixType& matrix, Ragged ragged) {
+// A group may end anywhere, so no store covers several elements along the extent that differs; in a
+// list all do.
+void store_single_elements(MatrixType& matrix, const Groups& groups) {
+  const Ragged ragged = groups.ragged;
   const std::int64_t stride = ragged == Ragged::m ? matrix.row_stride : matrix.column_stride;
-  if (ragged != Ragged::k && stride == 1)
+  if (groups.sizes == GroupSizes::list || (ragged != Ragged::k && stride == 1))
     matrix.alignment =
         std::min(matrix.alignment, static_cast<std::uint8_t>(byte_width(matrix.dtype)));
 }
@@ -155,7 +161,7 @@ GemmProblem as_seen_by_groups(GemmProblem problem, GroupStores stores) {
       break;
   }
   const auto align_output = [&](MatrixType& matrix) {
-    if (stores == GroupStores::of_elements) return store_single_elements(matrix, groups.ragged);
+    if (stores == GroupStores::of_elements) return store_single_elements(matrix, groups);
     if (groups.ragged == Ragged::m) align_to_groups(matrix, matrix.row_stride, groups);
     if (groups.ragged == Ragged::n) align_to_groups(matrix, matrix.column_stride, groups);
   };

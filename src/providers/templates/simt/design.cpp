@@ -119,8 +119,9 @@ int word_bytes(SimtArithmetic arithmetic) noexcept {
 }
 
 // Behind a name, in the order of SimtGroups.
-constexpr std::array<std::string_view, 8> groups_words{
-    "", "groups", "groups-rows", "groups-columns", "groups-host", "fprop", "dgrad", "wgrad"};
+constexpr std::array<std::string_view, 9> groups_words{
+    "",      "groups", "groups-rows", "groups-columns", "groups-host", "groups-list",
+    "fprop", "dgrad",  "wgrad"};
 
 abi::IndexedExtent indexed_extent(SimtGroups groups) noexcept {
   switch (groups) {
@@ -160,13 +161,15 @@ constexpr std::array<SimtTile, count> with_groups(const SimtTile (&tiles)[count]
 
 template <std::size_t count>
 struct GroupedTiles {
-  std::array<SimtTile, count> ordered, indexed_rows, indexed_columns, in_table, fprop, dgrad, wgrad;
+  std::array<SimtTile, count> ordered, indexed_rows, indexed_columns, in_table, listed, fprop,
+      dgrad, wgrad;
 
   constexpr explicit GroupedTiles(const SimtTile (&tiles)[count])
       : ordered(with_groups(tiles, SimtGroups::ordered)),
         indexed_rows(with_groups(tiles, SimtGroups::indexed_rows)),
         indexed_columns(with_groups(tiles, SimtGroups::indexed_columns)),
         in_table(with_groups(tiles, SimtGroups::in_table)),
+        listed(with_groups(tiles, SimtGroups::listed)),
         fprop(with_groups(tiles, SimtGroups::fprop)),
         dgrad(with_groups(tiles, SimtGroups::dgrad)),
         wgrad(with_groups(tiles, SimtGroups::wgrad)) {}
@@ -178,6 +181,8 @@ struct GroupedTiles {
         return indexed_columns;
       case SimtGroups::in_table:
         return in_table;
+      case SimtGroups::listed:
+        return listed;
       case SimtGroups::fprop:
         return fprop;
       case SimtGroups::dgrad:

@@ -16,6 +16,7 @@
 #include "providers/templates/conv_windows.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/groups.hpp"
+#include "providers/templates/problem_list.hpp"
 #include "providers/templates/simt/design.hpp"
 #include "providers/templates/simt/prediction.hpp"
 #include "runtime/portable_targets.hpp"
@@ -37,9 +38,16 @@ std::string find_conv_failure(const GemmProblem& problem) {
   return {};
 }
 
-// The first constraint that the whole family fails, in words; empty if it supports the query.
 std::string find_label_failure(const GemmProblem& problem, SimtArithmetic arithmetic);
 
+// What of sizes or problems in host memory a launch does not hold.
+std::string find_size_failure(const GemmProblem& problem) {
+  if (is_list(*problem.groups)) return find_list_failure(problem);
+  if (!problem.groups->are_on_host) return {};
+  return find_table_failure(problem, sizeof(abi::SimtGroupTableParams));
+}
+
+// The first constraint that the whole family fails, in words; empty if it supports the query.
 std::string find_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
   std::string failure = find_device_failure(runtime::portable_targets, query.device);
@@ -57,8 +65,7 @@ std::string find_failure(const Query& query) {
   if (!failure.empty() || !problem.groups) return failure;
   failure = find_group_failure(problem);
   if (failure.empty()) failure = find_outside_failure(problem);
-  if (failure.empty() && problem.groups->are_on_host)
-    failure = find_table_failure(problem, sizeof(abi::SimtGroupTableParams));
+  if (failure.empty()) failure = find_size_failure(problem);
   return failure.empty() ? find_label_failure(problem, *arithmetic) : failure;
 }
 
@@ -106,6 +113,8 @@ std::string_view text_of(SimtGroups groups) {
       return "columns by index";
     case SimtGroups::in_table:
       return "sizes in host memory";
+    case SimtGroups::listed:
+      return "a list of problems";
     case SimtGroups::fprop:
       return "fprop";
     case SimtGroups::dgrad:
@@ -132,6 +141,7 @@ SimtGroups conv_of(ConvKind kind) {
 SimtGroups groups_of(const GemmProblem& problem) {
   if (problem.convolution) return conv_of(problem.convolution->kind);
   if (!problem.groups) return SimtGroups::none;
+  if (is_list(*problem.groups)) return SimtGroups::listed;
   if (problem.groups->are_on_host) return SimtGroups::in_table;
   if (!problem.groups->have_indices()) return SimtGroups::ordered;
   return problem.groups->ragged == Ragged::n ? SimtGroups::indexed_columns
@@ -152,12 +162,13 @@ std::string find_label_failure(const GemmProblem& problem, SimtArithmetic arithm
   return templates::find_label_failure(extents, problem);
 }
 
-std::array<std::span<const SimtTile>, 8> all_tiles(SimtArithmetic arithmetic) {
+std::array<std::span<const SimtTile>, 9> all_tiles(SimtArithmetic arithmetic) {
   return {simt_tiles(arithmetic),
           simt_grouped_tiles(arithmetic, SimtGroups::ordered),
           simt_grouped_tiles(arithmetic, SimtGroups::indexed_rows),
           simt_grouped_tiles(arithmetic, SimtGroups::indexed_columns),
           simt_grouped_tiles(arithmetic, SimtGroups::in_table),
+          simt_grouped_tiles(arithmetic, SimtGroups::listed),
           simt_grouped_tiles(arithmetic, SimtGroups::fprop),
           simt_grouped_tiles(arithmetic, SimtGroups::dgrad),
           simt_grouped_tiles(arithmetic, SimtGroups::wgrad)};
@@ -257,7 +268,8 @@ DType accumulator_of(SimtArithmetic arithmetic) {
 bool SimtFamily::takes_groups(const Groups& groups) const noexcept {
   Groups divided = groups;
   divided.outside = OutsideGroups::untouched;  // its kernels clear what is outside, too
-  return finds_groups(divided) || finds_labels(divided) || has_table_of(divided);
+  return finds_groups(divided) || finds_labels(divided) || has_table_of(divided) ||
+         is_list(divided);
 }
 
 SimtFamily::SimtFamily()
@@ -329,12 +341,9 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
     if (!failure.empty()) return Status::fail(std::move(failure));
   }
   if (problem.groups) {
-    const std::string failure = find_outside_failure(problem);
-    if (!failure.empty()) return Status::fail(failure);
-  }
-  if (tile.groups == SimtGroups::in_table) {
-    const std::string failure = find_table_failure(problem, sizeof(abi::SimtGroupTableParams));
-    if (!failure.empty()) return Status::fail(failure);
+    std::string failure = find_outside_failure(problem);
+    if (failure.empty()) failure = find_size_failure(problem);
+    if (!failure.empty()) return Status::fail(std::move(failure));
   }
   const GroupTileExtents extents[] = {extents_of(tile)};
   if (std::string failure = templates::find_label_failure(extents, problem); !failure.empty())
@@ -425,6 +434,8 @@ std::vector<DesignField> SimtFamily::design_fields(const Kernel& kernel) const {
       {"stages", std::to_string(tile.stages)}};
   if (tile.groups == SimtGroups::in_table) {
     fields.push_back({"groups", "in a table of the host"});
+  } else if (tile.groups == SimtGroups::listed) {
+    fields.push_back({"groups", "a list of the host"});
   } else if (are_groups(tile.groups)) {
     fields.push_back({"groups", "found on the device"});
   }

@@ -8,6 +8,7 @@
 #include "providers/templates/conv_windows.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/groups.hpp"
+#include "providers/templates/problem_list.hpp"
 #include "providers/templates/simt/design.hpp"
 #include "providers/templates/simt/family.hpp"
 
@@ -90,6 +91,12 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
                                                .gather = gather_params(arguments),
                                                .scatter = scatter_params(arguments),
                                                .clears_outside = clears_rest ? 1U : 0U});
+  } else if (problem.groups && is_list(*problem.groups)) {
+    const ListedKernel listed{.rules = request.kernel.operands(),
+                              .tile_m = design.tile_m,
+                              .tile_n = design.tile_n,
+                              .is_turned = false};
+    group_tiles = std::max(set_problem_list(arguments, listed, plan), 1U);
   } else if (problem.groups && problem.groups->are_on_host) {
     const abi::SimtGroupTableParams params = table_params(arguments, gemm, design);
     plan.set_parameters(params);

@@ -79,7 +79,7 @@ struct ParamsText {
   std::string_view type;
   std::string_view call;
 };
-ParamsText params_text(SimtGroups groups) {
+ParamsText params_text(SimtGroups groups, bool has_c) {
   switch (groups) {
     case SimtGroups::none:
       return {"SimtParams", "simt_gemm"};
@@ -90,6 +90,8 @@ ParamsText params_text(SimtGroups groups) {
       return {"SimtIndexedParams", "simt_grouped_gemm"};
     case SimtGroups::in_table:
       return {"SimtGroupTableParams", "simt_grouped_gemm"};
+    case SimtGroups::listed:
+      return {has_c ? "ProblemListWithC" : "ProblemList", "simt_list_gemm"};
     default:
       return {"SimtConvParams", "simt_conv_gemm"};
   }
@@ -100,7 +102,7 @@ ParamsText params_text(SimtGroups groups) {
 runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const abi::SimtDesign design = simt_design(kernel);
   const bool is_default = kernel.epilogue() == default_epilogue;
-  const ParamsText params = params_text(simt_tile(kernel).groups);
+  const ParamsText params = params_text(simt_tile(kernel).groups, design.has_c);
   const EpilogueText epilogue = epilogue_text(kernel, false, params.type, params.call);
   // A program needs additional registers: with two blocks per multiprocessor they would spill.
   const std::string_view blocks = is_default ? "least_blocks_per_multiprocessor(design)" : "1";

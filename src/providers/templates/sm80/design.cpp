@@ -358,7 +358,7 @@ SplitWord split_word(const Sm80Tile& tile) noexcept {
 std::string split_text(const Sm80Tile& tile) { return split_text(split_word(tile)); }
 
 std::string_view schedule_text(abi::GroupSchedule schedule) noexcept {
-  constexpr std::string_view texts[] = {"", "device", "persistent", "host"};
+  constexpr std::string_view texts[] = {"", "device", "persistent", "host", "list"};
   return texts[static_cast<std::size_t>(schedule)];
 }
 

@@ -119,11 +119,12 @@ std::string warps_text(const Sm80Tile& tile);
 SplitWord split_word(const Sm80Tile& tile) noexcept;
 std::string split_text(const Sm80Tile& tile);
 
-// "device", "persistent", "host"; empty for a kernel for one GEMM.
+// "device", "persistent", "host", "list"; empty for a kernel for one GEMM.
 std::string_view schedule_text(abi::GroupSchedule schedule) noexcept;
 
 // "sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_128x128x32_2x2x1_none_m8_s4"; with "_groups",
-// "_groups-persistent" or "_groups-host" behind it where the kernel is of grouped products, and
+// "_groups-persistent", "_groups-host" or "_groups-list" behind it where the kernel is of grouped
+// products, and
 // "-rows", "-columns" and "-zero" behind that.
 std::string sm80_name(const Kernel& kernel);
 

@@ -18,6 +18,7 @@
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/groups.hpp"
 #include "providers/templates/name_words.hpp"
+#include "providers/templates/problem_list.hpp"
 #include "providers/templates/sm80/design.hpp"
 #include "providers/templates/sm80/prediction.hpp"
 #include "runtime/portable_targets.hpp"
@@ -51,6 +52,7 @@ std::string find_sm80_group_failure(const GemmProblem& problem) {
   std::string failure = find_group_failure(problem);
   if (failure.empty()) failure = find_outside_failure(problem);
   if (!failure.empty() || !problem.groups->are_on_host) return failure;
+  if (is_list(*problem.groups)) return find_list_failure(problem);
   return find_table_failure(problem, problem.groups->have_indices()
                                          ? sizeof(abi::Sm80IndexedTableParams)
                                          : sizeof(abi::Sm80GroupTableParams));
@@ -200,7 +202,12 @@ std::string_view text_of(abi::IndexedExtent indexed) {
 // else the problem says of its groups.
 Status check_schedule(const Sm80Tile& tile, const GemmProblem& problem) {
   if (!problem.groups) return Status::success();
-  const bool has_table = tile.groups == abi::GroupSchedule::host;
+  const bool has_list = tile.groups == abi::GroupSchedule::list;
+  if (has_list != is_list(*problem.groups))
+    return Status::fail(fmt::format("groups: expected {}, got {}",
+                                    has_list ? "a list of problems" : "groups of one problem",
+                                    has_list ? "groups of one problem" : "a list of problems"));
+  const bool has_table = has_list || tile.groups == abi::GroupSchedule::host;
   if (has_table != problem.groups->are_on_host)
     return Status::fail(fmt::format(
         "groups: expected sizes in {} memory for schedule={}, got them in {} memory",
@@ -235,6 +242,7 @@ void walk_schedule(const Sm80Tile& tile, const OperandRules& rules, abi::GroupSc
 template <class Add>
 void walk_schedules(const Sm80Tile& tile, const OperandRules& rules, const Groups& groups,
                     Add&& add) {
+  if (is_list(groups)) return walk_schedule(tile, rules, abi::GroupSchedule::list, add);
   if (groups.are_on_host) return walk_schedule(tile, rules, abi::GroupSchedule::host, add);
   walk_schedule(tile, rules, abi::GroupSchedule::device, add);
   if (has_labels(groups)) return;  // their tiles are found without a scan
@@ -279,6 +287,7 @@ void walk_group_forms(const OperandRules& rules, Add&& add) {
       for (const abi::GroupSchedule schedule : group_schedules)
         walk_schedule(tile, rules, schedule, add);
   }
+  for (const Sm80Tile& tile : sm80_tiles(rules)) add(with_groups(tile, abi::GroupSchedule::list));
 }
 
 // Rules for A or B in the list of all kernels. Of grouped ones it has the widest accesses and
@@ -325,7 +334,8 @@ void walk_rules(const Sm80Products& products, bool has_groups, Visit&& visit) {
 bool Sm80Family::takes_groups(const Groups& groups) const noexcept {
   Groups divided = groups;
   divided.outside = OutsideGroups::untouched;  // its kernels clear what is outside, too
-  return finds_groups(divided) || finds_labels(divided) || has_table_of(divided);
+  return finds_groups(divided) || finds_labels(divided) || has_table_of(divided) ||
+         is_list(divided);
 }
 
 Sm80Family::Sm80Family()
@@ -426,8 +436,10 @@ std::vector<DesignField> Sm80Family::design_fields(const Kernel& kernel) const {
       {"raster",
        fmt::format("{}{}", tile.raster.along == abi::Along::m ? 'm' : 'n', tile.raster.band)}};
   if (tile.groups == abi::GroupSchedule::none) return fields;
-  const bool has_table = tile.groups == abi::GroupSchedule::host;
-  fields.push_back({"groups", has_table ? "in a table of the host" : "found on the device"});
+  const std::string_view where = tile.groups == abi::GroupSchedule::host ? "in a table of the host"
+                                 : tile.groups == abi::GroupSchedule::list ? "a list of the host"
+                                                                           : "found on the device";
+  fields.push_back({"groups", std::string(where)});
   fields.push_back({"schedule", std::string(schedule_text(tile.groups))});
   if (tile.indexed == abi::IndexedExtent::rows) fields.push_back({"indices", "rows"});
   if (tile.indexed == abi::IndexedExtent::columns) fields.push_back({"indices", "columns"});

@@ -8,6 +8,7 @@
 #include "device/abi/sm80_params.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/groups.hpp"
+#include "providers/templates/problem_list.hpp"
 #include "providers/templates/sm80/design.hpp"
 #include "providers/templates/sm80/family.hpp"
 #include "providers/templates/sm80/prediction.hpp"
@@ -173,6 +174,16 @@ void set_group_parameters(const Sm80Launch& launch, const abi::GroupParams& grou
     plan.set_parameters(abi::Sm80GroupedParams{.gemm = launch.parameters(), .groups = groups});
 }
 
+void pack_list(const Sm80Launch& launch, runtime::LaunchPlan& plan) {
+  launch.set_shape(set_problem_list(launch.request.arguments,
+                                    {.rules = launch.rules,
+                                     .tile_m = launch.tile.m,
+                                     .tile_n = launch.tile.n,
+                                     .is_turned = launch.is_turned},
+                                    plan),
+                   plan);
+}
+
 void pack_groups(const Sm80Launch& launch, runtime::LaunchPlan& plan) {
   const abi::GroupParams groups = group_params(launch.request.arguments, launch.is_turned);
   const bool has_table = launch.tile.groups == abi::GroupSchedule::host;
@@ -195,6 +206,7 @@ void pack_groups(const Sm80Launch& launch, runtime::LaunchPlan& plan) {
 void Sm80Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
   const Sm80Launch launch(request);
   if (launch.tile.groups == abi::GroupSchedule::none) return pack_product(launch, plan);
+  if (launch.tile.groups == abi::GroupSchedule::list) return pack_list(launch, plan);
   pack_groups(launch, plan);
 }
 

@@ -73,7 +73,8 @@ std::optional<Sm80Tile> read_tile(std::span<const std::string_view> words) {
 
 // The suffix of a grouped kernel's name: its schedule, what it finds by indices, and whether it
 // clears what belongs to no group.
-constexpr std::string_view group_words[] = {"", "groups", "groups-persistent", "groups-host"};
+constexpr std::string_view group_words[] = {"", "groups", "groups-persistent", "groups-host",
+                                            "groups-list"};
 constexpr std::string_view indexed_words[] = {"", "-rows", "-columns"};
 constexpr std::string_view clearing_word = "-zero";
 

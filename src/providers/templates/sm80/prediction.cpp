@@ -122,7 +122,7 @@ double padding_factor(const GemmProblem& average, const Sm80Tile& tile) {
 double finding_us(const Sm80Tile& tile, std::int64_t groups, double tiles_of_block,
                   const DeviceInfo& device) {
   constexpr double clocks_a_bisection = 400;  // an estimate
-  if (tile.groups == abi::GroupSchedule::host)
+  if (tile.groups == abi::GroupSchedule::host || tile.groups == abi::GroupSchedule::list)
     return clocks_a_bisection * tiles_of_block / (device.clock_ghz * 1e3);
   return templates::finding_us(groups, tiles_of_block,
                                tile.groups == abi::GroupSchedule::persistent, device);

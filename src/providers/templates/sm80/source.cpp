@@ -28,7 +28,7 @@ std::string_view text_of(abi::SplitMode mode) {
 }
 
 std::string_view text_of(abi::GroupSchedule schedule) {
-  constexpr std::string_view texts[] = {"none", "device", "persistent", "host"};
+  constexpr std::string_view texts[] = {"none", "device", "persistent", "host", "list"};
   return texts[static_cast<std::size_t>(schedule)];
 }
 
@@ -71,6 +71,8 @@ struct KernelWords {
 
 KernelWords words_of(const abi::Sm80Design& design) {
   if (design.groups == abi::GroupSchedule::none) return {"sm80", "Sm80Params", "sm80_gemm"};
+  if (design.groups == abi::GroupSchedule::list)
+    return {"sm80_listed", design.has_c ? "ProblemListWithC" : "ProblemList", "sm80_list_gemm"};
   const bool has_table = design.groups == abi::GroupSchedule::host;
   const std::string_view in_order = has_table ? "Sm80GroupTableParams" : "Sm80GroupedParams";
   const std::string_view indexed = has_table ? "Sm80IndexedTableParams" : "Sm80IndexedParams";
