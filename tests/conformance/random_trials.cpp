@@ -14,6 +14,7 @@
 #include "emulator/device.hpp"
 #include "operation/groups.hpp"
 #include "operation/matrix.hpp"
+#include "tests/conformance/random_convolutions.hpp"
 
 namespace gemmery::conformance {
 namespace {
@@ -397,12 +398,9 @@ MatrixType draw_addend(const Kernel& kernel, const GemmProblem& problem, Choices
   return matrix;
 }
 
-}  // namespace
-
-api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimits& limits) {
+void draw_product(const Kernel& kernel, Choices& choices, const TrialLimits& limits,
+                  GemmProblem& problem) {
   const OperandRules& rules = kernel.operands();
-  api::Trial trial;
-  GemmProblem& problem = trial.line.problem;
   draw_extents(kernel.metadata(), choices, limits, problem);
   const bool is_of_groups = !kernel.metadata().design_value("groups").empty();
   if (limits.groups || is_of_groups) draw_groups(kernel, choices, limits, problem);
@@ -412,12 +410,30 @@ api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimit
   problem.out = draw_matrix(kernel, rules.out, problem, extents.out, Role::output, choices);
   problem.accumulator = rules.accumulator;
   problem.math = rules.math;
+}
+
+bool is_of_convolutions(const Kernel& kernel) {
+  return !kernel.metadata().design_value("convolution").empty();
+}
+
+}  // namespace
+
+api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimits& limits) {
+  const OperandRules& rules = kernel.operands();
+  api::Trial trial;
+  GemmProblem& problem = trial.line.problem;
+  if (is_of_convolutions(kernel)) {
+    problem = random_convolution(kernel, choices);
+  } else {
+    draw_product(kernel, choices, limits, problem);
+  }
   problem.epilogue = kernel.epilogue();
   trial.line.alpha = draw_alpha(choices);
   if (rules.has_c) {
     trial.line.beta = draw_beta(choices);
     trial.in_place = can_be_in_place(rules, problem.out) && choices.percent(25);
-    const MatrixType addend = draw_addend(kernel, problem, choices);
+    const MatrixType addend =
+        problem.convolution ? *problem.c : draw_addend(kernel, problem, choices);
     problem.c = trial.in_place ? problem.out : addend;
   }
   trial.nan_inputs = trial.line.alpha == 0 && choices.percent(60);

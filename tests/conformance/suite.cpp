@@ -194,7 +194,9 @@ class Case {
 
   void run_supported(Outcome& outcome) {
     std::string fault;
-    const bool is_small = trial_.line.problem.flops() <= 2 * most_naive_products;
+    // Which knows products of matrices.
+    const bool is_small =
+        !trial_.line.problem.convolution && trial_.line.problem.flops() <= 2 * most_naive_products;
     const bool asks_naive =
         is_small && kernel_.operands().math == Math::native && choices_.percent(25);
     trial_.inspect = [&](const GemmArguments& arguments) {

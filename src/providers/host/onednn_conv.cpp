@@ -87,6 +87,14 @@ Status check_geometry(const Convolution& convolution) {
   for (std::size_t d = 0; d < operation::spatial_count; ++d) {
     if (convolution.output[d] != operation::output_extent(convolution, d))
       return Status::fail("dy: expected the extents of the formula, got others");
+    // There oneDNN 2.6.3 sometimes gives wrong sums of wgrad, such as of
+    // conv3d_wgrad 3x2x6x9x27 k=6 t=5 r=5 s=3 pad=4,0:2,0 stride=2,4,1 groups=3 a=f32.
+    const std::int64_t reach =
+        std::int64_t{convolution.dilation[d]} * (convolution.filter[d] - 1) + 1;
+    if (reach > convolution.image[d])
+      return Status::fail("filter: expected at most the image without its padding, " +
+                          std::to_string(convolution.image[d]) + ", got a reach of " +
+                          std::to_string(reach));
   }
   return Status::success();
 }

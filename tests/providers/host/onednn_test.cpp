@@ -173,6 +173,8 @@ TEST_F(Onednn, convolutions_that_it_does_not_serve_are_refused_by_name) {
   EXPECT_EQ(refusal("conv1d_dgrad 1x14x4 k=6 s=3 pad=1 dilation=4 q=5 a=f32"),
             "dy: expected the extents of the formula, got others");
   EXPECT_EQ(refusal("conv1d_fprop 1x4x16 k=8 s=2 pad=1 dilation=4 groups=4 a=s8 out=s32"),
+            "filter: expected at most the image without its padding, 4, got a reach of 5");
+  EXPECT_EQ(refusal("conv1d_fprop 1x9x16 k=8 s=2 groups=4 a=s8 out=s32"),
             "groups: expected 1 for integers, got 4");
   EXPECT_EQ(refusal("conv2d_dgrad 2x8x8x8 k=8 r=3 s=3 a=s8 out=s32"),
             "kind: expected fprop for integers, got dgrad");

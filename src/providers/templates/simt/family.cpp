@@ -210,9 +210,12 @@ bool takes_windows(const OperandRules& rules, SimtGroups groups) {
   if (!is_convolution(groups)) return true;
   const bool finds_a = groups != SimtGroups::wgrad;
   const bool finds_b = groups != SimtGroups::fprop;
-  return (!finds_a || rules.a.layout == LayoutRule::row) &&
-         (!finds_b || rules.b.layout == LayoutRule::any) &&
-         rules.out.layout != LayoutRule::column &&
+  // The others are matrices with channels (of dy) or taps (of w) adjacent.
+  const bool fits_a =
+      finds_a ? rules.a.layout == LayoutRule::row : rules.a.layout != LayoutRule::row;
+  const bool fits_b =
+      finds_b ? rules.b.layout == LayoutRule::any : rules.b.layout != LayoutRule::row;
+  return fits_a && fits_b && rules.out.layout != LayoutRule::column &&
          (!rules.has_c || rules.c.layout != LayoutRule::column);
 }
 

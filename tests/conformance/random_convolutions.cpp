@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/conformance/random_convolutions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace gemmery::conformance {
+namespace {
+
+// Channels of a group: any, or whole 16 bytes of every type where an operand is accessed by these.
+std::int64_t draw_channels(const OperandRules& rules, Choices& choices) {
+  const bool is_wide = rules.a.alignment == 16 || rules.b.alignment == 16 ||
+                       rules.out.alignment == 16 || (rules.has_c && rules.c.alignment == 16);
+  return is_wide ? 16 * choices.between(1, 3) : choices.between(1, 20);
+}
+
+// One dimension, in the words of a line.
+struct Dimension {
+  std::int64_t image, filter, lower, upper, stride, dilation;
+};
+Dimension draw_dimension(bool is_strided, Choices& choices) {
+  Dimension one{.image = 0,
+                .filter = choices.between(1, 3),
+                .lower = choices.between(0, 2),
+                .upper = choices.between(0, 2),
+                .stride = is_strided && choices.percent(50) ? choices.between(2, 3) : 1,
+                .dilation = choices.percent(30) ? 2 : 1};
+  const std::int64_t reach = one.dilation * (one.filter - 1) + 1;
+  const std::int64_t least = std::max<std::int64_t>(1, reach - one.lower - one.upper);
+  one.image = least + choices.between(0, 6);
+  return one;
+}
+
+std::string operand_text(std::string_view name, DType dtype) {
+  return fmt::format(" {}={}", name, alias(dtype));
+}
+
+}  // namespace
+
+GemmProblem random_convolution(const Kernel& kernel, Choices& choices) {
+  constexpr std::array<std::string_view, 3> filter_names{"t", "r", "s"};
+  const OperandRules& rules = kernel.operands();
+  const std::string kind(kernel.metadata().design_value("convolution"));
+  const auto dimensions = static_cast<std::size_t>(choices.between(1, 3));
+  const std::int64_t groups = choices.percent(25) ? choices.between(2, 3) : 1;
+  std::string extents, filter, padding, stride, dilation;
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    const Dimension one = draw_dimension(kind != "dgrad", choices);
+    const std::string_view comma = d == 0 ? "" : ",";
+    extents += fmt::format("x{}", one.image);
+    filter += fmt::format(" {}={}", filter_names[3 - dimensions + d], one.filter);
+    padding += fmt::format("{}{}:{}", comma, one.lower, one.upper);
+    stride += fmt::format("{}{}", comma, one.stride);
+    dilation += fmt::format("{}{}", comma, one.dilation);
+  }
+  std::string line =
+      fmt::format("conv{}d_{} {}{}x{} k={}{} pad={} stride={} dilation={} groups={}{}", dimensions,
+                  kind, choices.between(1, 3), extents, groups * draw_channels(rules, choices),
+                  groups * draw_channels(rules, choices), filter, padding, stride, dilation, groups,
+                  choices.percent(20) ? " mode=convolution" : "");
+  line += operand_text("a", rules.a.dtype) + operand_text("b", rules.b.dtype) +
+          operand_text("out", rules.out.dtype) + operand_text("acc", rules.accumulator);
+  if (rules.has_c) line += operand_text("c", rules.c.dtype);
+  return parse_problem(line).problem;
+}
+
+}  // namespace gemmery::conformance
