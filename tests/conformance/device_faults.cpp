@@ -870,7 +870,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 43> names{"simt",
+  constexpr std::array<std::string_view, 44> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, lists",
@@ -886,6 +886,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 coop, pointers",
                                                    "sm90 coop, groups",
                                                    "sm90 coop, zeros outside of groups",
+                                                   "sm90 coop, scattered groups",
                                                    "sm90 coop, far elements",
                                                    "sm90 coop, transposed",
                                                    "sm90 coop, by registers",

@@ -30,6 +30,7 @@ enum class SoundKernel : std::uint8_t {
   pointers,          // matrices anywhere, and a C
   wgmma_groups,      // grouped problems
   wgmma_outside,     // zeros outside of groups
+  wgmma_scatter,     // rows of groups that indices name
   far,               // elements far from each other, and a C; threads store out
   transposed,        // int8, both operands transposed in shared memory
   registers,         // int8, B through registers, pairs of rows of out^T stored at once

@@ -114,12 +114,15 @@ abi::SplitMode split_of(SoundKernel kernel) {
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
   constexpr SoundKernel with_two_consumers[] = {
-      SoundKernel::cooperative,    SoundKernel::chained,        SoundKernel::reduction,
-      SoundKernel::parallel,       SoundKernel::serial,         SoundKernel::transposed,
-      SoundKernel::promoted,       SoundKernel::promoted_parts, SoundKernel::transposed_parts,
-      SoundKernel::part_reduction, SoundKernel::registers,      SoundKernel::pointers,
-      SoundKernel::wgmma_groups,   SoundKernel::wgmma_outside,  SoundKernel::far,
-      SoundKernel::bf16_parts,     SoundKernel::tf32_parts};
+      SoundKernel::cooperative,      SoundKernel::chained,
+      SoundKernel::reduction,        SoundKernel::parallel,
+      SoundKernel::serial,           SoundKernel::transposed,
+      SoundKernel::promoted,         SoundKernel::promoted_parts,
+      SoundKernel::transposed_parts, SoundKernel::part_reduction,
+      SoundKernel::registers,        SoundKernel::pointers,
+      SoundKernel::wgmma_groups,     SoundKernel::wgmma_scatter,
+      SoundKernel::wgmma_outside,    SoundKernel::far,
+      SoundKernel::bf16_parts,       SoundKernel::tf32_parts};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -139,6 +142,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   if (kernel == SoundKernel::wgmma_groups) tile.batches = templates::Sm90Batches::groups;
   if (kernel == SoundKernel::wgmma_outside)
     tile.batches = templates::Sm90Batches::groups_with_zeros;
+  if (kernel == SoundKernel::wgmma_scatter) tile.batches = templates::Sm90Batches::scattered_groups;
   return tile;
 }
 
@@ -315,7 +319,8 @@ class DeviceMutants final : public runtime::DeviceFamily {
     return simt_.takes_convolution(convolution);
   }
   bool takes_indices(const Groups& groups) const noexcept override {
-    return simt_.takes_indices(groups) || sm80_.takes_indices(groups);
+    return simt_.takes_indices(groups) || sm80_.takes_indices(groups) ||
+           sm90_.takes_indices(groups);
   }
   Status carries(const GemmProblem& problem) const override { return sm90_.carries(problem); }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override {

@@ -7,6 +7,7 @@ namespace {
 
 constexpr auto groups = SoundKernel::wgmma_groups;
 constexpr auto outside = SoundKernel::wgmma_outside;
+constexpr auto scatter = SoundKernel::wgmma_scatter;
 
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = groups},
@@ -142,6 +143,26 @@ constexpr DeviceFault fault_table[] = {
      .kernel = outside,
      .edits = {{{"groups.ragged == abi::RaggedExtent::n ? params.m : params.n",
                  "groups.ragged == abi::RaggedExtent::n ? params.n : params.m"}}}},
+    {.name = "nothing", .kernel = scatter},
+    {.name = "rows stay where they are",
+     .kernel = scatter,
+     .edits = {{{"find_element(scatter_of(params_), row) : no_element",
+                 "static_cast<int>(row) : no_element"}}}},
+    {.name = "indices of 64 bits are read in 32",
+     .kernel = scatter,
+     .edits = {{{"indices.is_wide != 0", "false"}}}},
+    {.name = "rows of no index are stored",
+     .kernel = scatter,
+     .edits = {{{"if (to == no_element) continue;", ""}}}},
+    {.name = "rows beyond a group are scattered, too",
+     .kernel = scatter,
+     .edits = {{{"row < ends_at(corner).row ? find_element", "row < params_.m ? find_element"}}}},
+    {.name = "columns beyond out are stored",
+     .kernel = scatter,
+     .edits = {{{"left >= static_cast<int>(elements)", "left > -999"}}}},
+    {.name = "a warp has the indices of its first rows only",
+     .kernel = scatter,
+     .edits = {{{"corner.row + lane_ % abi::sm90_warp_rows", "corner.row + lane_ % 8"}}}},
 };
 
 }  // namespace

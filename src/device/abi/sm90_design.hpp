@@ -64,6 +64,8 @@ struct Sm90Design {
   bool has_group_table = false;
   // True if it sets what of out belongs to no group to zero.
   bool clears_outside = false;
+  // True if threads store rows of groups to rows of out that indices name.
+  bool scatters_rows = false;
 
   bool operator==(const Sm90Design&) const = default;
 };
@@ -249,7 +251,7 @@ constexpr bool has_room_to_prefetch(const Sm90Design& design) {
 
 GEMMERY_HOST_DEVICE
 constexpr bool stores_by_tma(const Sm90Design& design) {
-  return design.out_access == 16 && !design.has_adjacent_rows;
+  return design.out_access == 16 && !design.has_adjacent_rows && !design.scatters_rows;
 }
 
 /// Blocks that share an operand.

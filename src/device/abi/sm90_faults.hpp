@@ -256,13 +256,27 @@ constexpr bool is_raster(const Raster& raster) {
   return is_power_of_two && raster.band >= 1 && raster.band <= 64;
 }
 
+/// Rows are scattered of the default program without a C, whose rows are those of out. Beside
+/// transposed words of 32 bits 8 bytes spill at 128 accumulators, 176 to 200 at 64 of three
+/// consumers.
+GEMMERY_HOST_DEVICE
+constexpr bool can_scatter_rows(const Sm90Design& design) {
+  const bool transposes_words =
+      bytes_of(design.a) == 4 && (transposes_a(design) || transposes_b(design));
+  if (transposes_words && (held_registers(design) > 96 || consumers_per_tile(design) == 3))
+    return false;
+  return !design.has_group_table && !design.clears_outside && !design.has_c &&
+         !design.has_adjacent_rows;
+}
+
 /// Groups need a block without a cluster and consumers that share each tile. The group's ends and
 /// the tile's place need registers that more than 128 accumulators do not leave.
 GEMMERY_HOST_DEVICE
 constexpr bool can_find_groups(const Sm90Design& design) {
   return design.schedule == Schedule::cooperative && !splits_columns(design) &&
          cluster_size(design) == 1 && design.split == SplitMode::none && !design.adds_vector &&
-         !design.has_pointers && !design.a_by_registers && held_registers(design) <= 128;
+         !design.has_pointers && !design.a_by_registers && held_registers(design) <= 128 &&
+         (!design.scatters_rows || can_scatter_rows(design));
 }
 
 }  // namespace detail
@@ -299,7 +313,7 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
   if (!has_staging_tiles(design)) return Sm90Fault::tile_n;
   if (!is_raster(design.raster)) return Sm90Fault::raster;
   if (held_registers(design) > most_accumulator_registers(design)) return Sm90Fault::accumulators;
-  if (design.has_groups ? !can_find_groups(design) : design.clears_outside)
+  if (design.has_groups ? !can_find_groups(design) : design.clears_outside || design.scatters_rows)
     return Sm90Fault::groups;
   if (design.stages < 2 || design.stages > 8) return Sm90Fault::stages;
   return shared_bytes(design) > sm90_shared_limit ? Sm90Fault::shared_bytes : Sm90Fault::none;

@@ -79,6 +79,12 @@ struct Sm90GroupTableParams {
   GroupTable table;
 };
 
+/// The same with an index of out for each row of all groups.
+struct Sm90ScatterParams {
+  Sm90GroupedParams grouped;
+  IndexParams scatter;
+};
+
 static_assert(sizeof(TensorMap) == 128);
 static_assert(sizeof(Sm90Params) == 3 * 128 + 256);
 

@@ -41,6 +41,10 @@ __device__ __forceinline__ const abi::GroupTable& table_of(const abi::Sm90Params
   return reinterpret_cast<const abi::Sm90GroupTableParams&>(params).table;
 }
 
+__device__ __forceinline__ const abi::IndexParams& scatter_of(const abi::Sm90Params& params) {
+  return reinterpret_cast<const abi::Sm90ScatterParams&>(params).scatter;
+}
+
 /// Prefetches a share of a matrix into L2 during the mainloop, for the reads of the epilogue.
 /// `first`: the share's first element; a row has `row_bytes` of it, of which `bytes_left` exist,
 /// and `rows_left` rows exist. All threads of a warpgroup call it.

@@ -9,8 +9,10 @@
 #include <device/epilogue/output_place.cuh>
 #include <device/ptx/memory.cuh>
 #include <device/ptx/shared_memory.cuh>
+#include <device/ptx/warp.cuh>
 #include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
+#include <device/tile/indexed_element.cuh>
 
 namespace gemmery::device {
 
@@ -63,16 +65,40 @@ class ThreadStore {
       char* const target =
           first + (row * params_.out_rows.row_stride + column) * static_cast<int>(element_bytes);
       const int left = static_cast<int>(ends.column - corner.column) - static_cast<int>(column);
-      if (left >= static_cast<int>(elements)) {
-        ptx::st_global<access>(target, vector);
-      } else if constexpr (elements > 1) {
-#pragma unroll
-        for (int element = 0; element < static_cast<int>(elements) - 1; ++element)
-          if (element < left)
-            ptx::st_global<element_bytes>(target + element * static_cast<int>(element_bytes),
-                                          {{extract<element_bytes>(vector, element)}});
-      }
+      store_vector<access>(target, vector, left);
     }
+  }
+
+  /// Stores vectors, or single elements at any strides, to rows of out that indices name. `target`:
+  /// that of the lane's row of the staging tile; no_element where it goes nowhere.
+  __device__ __forceinline__ void store_scattered(unsigned source, const OutputPlace& corner,
+                                                  int target) const {
+    constexpr unsigned element_bytes = abi::bytes_of(design.out);
+    constexpr int access = design.out_access == 0 ? element_bytes : design.out_access;
+    constexpr unsigned elements = access / element_bytes;
+    constexpr unsigned vectors = columns / elements;
+    const abi::RowMajorMatrix& out = params_.out_rows;
+    char* const first = first_of({.row = 0, .column = corner.column, .batch = corner.batch});
+    const Ends ends = ends_at(corner);
+#pragma unroll 1
+    for (unsigned index = lane_; index < abi::sm90_warp_rows * vectors; index += 32) {
+      const unsigned row = index / vectors;
+      const unsigned column = index % vectors * elements;
+      const int to = static_cast<int>(ptx::value_of_lane(static_cast<unsigned>(target), row));
+      if (to == no_element) continue;
+      const auto vector = read_staging<access>(source, row, column);
+      char* const target_vector = first + (to * out.row_stride + column * out.column_stride) *
+                                              static_cast<int>(element_bytes);
+      store_vector<access>(
+          target_vector, vector,
+          static_cast<int>(ends.column - corner.column) - static_cast<int>(column));
+    }
+  }
+
+  /// The element of out of a lane's row of a staging tile, the same in both halves of a warp.
+  __device__ __forceinline__ int find_target(const OutputPlace& corner) const {
+    const unsigned row = corner.row + lane_ % abi::sm90_warp_rows;
+    return row < ends_at(corner).row ? find_element(scatter_of(params_), row) : no_element;
   }
 
   /// Stores single elements. Lanes of a warp run along the columns of out, or along its rows if
@@ -122,6 +148,24 @@ class ThreadStore {
     return start.address +
            (start.elements + corner.row * out.row_stride + corner.column * out.column_stride) *
                abi::bytes_of(design.out);
+  }
+
+  /// Stores a vector of which `left` elements are within out.
+  template <int access>
+  __device__ __forceinline__ static void store_vector(char* target,
+                                                      const ptx::Registers<access>& vector,
+                                                      int left) {
+    constexpr unsigned element_bytes = abi::bytes_of(design.out);
+    constexpr unsigned elements = access / element_bytes;
+    if (left >= static_cast<int>(elements)) {
+      ptx::st_global<access>(target, vector);
+    } else if constexpr (elements > 1) {
+#pragma unroll
+      for (int element = 0; element < static_cast<int>(elements) - 1; ++element)
+        if (element < left)
+          ptx::st_global<element_bytes>(target + element * static_cast<int>(element_bytes),
+                                        {{extract<element_bytes>(vector, element)}});
+    }
   }
 
   template <int access>

@@ -50,6 +50,8 @@ class WarpgroupStore {
     if constexpr (index == 0) find_matrix(place);
     OutputPlace corner = place;
     corner.row += first_row_;
+    int target = no_element;
+    if constexpr (design.scatters_rows) target = by_threads().find_target(corner);
 #pragma unroll
     for (int staging = 0; staging < staging_tiles; ++staging) {
       if (corner.column < column_end<design>(params_, place)) {
@@ -59,6 +61,7 @@ class WarpgroupStore {
         } else {
           fill<index>(sums, staging, block, index > 0 || staging > 0);
           filled_ = corner;
+          if constexpr (design.scatters_rows) target_ = target;
           if constexpr (design.has_groups && stores_by_tma) store_ragged();
         }
       }
@@ -130,7 +133,9 @@ class WarpgroupStore {
   /// it before they fill the same buffer again: they synchronise for the tile in between.
   __device__ __forceinline__ void store_by_threads() const {
     __syncwarp();  // waits until it is filled by all
-    if constexpr (design.out_access == 0)
+    if constexpr (design.scatters_rows)
+      by_threads().store_scattered(filled_staging(), filled_, target_);
+    else if constexpr (design.out_access == 0)
       by_threads().store_at_any_strides(filled_staging(), filled_);
     else
       by_threads().store_by_vectors(filled_staging(), filled_);
@@ -231,9 +236,10 @@ class WarpgroupStore {
   const abi::TensorMap* map_;  // of out
   unsigned staging_;           // the warp's rows of the consumer's
   unsigned lane_;
-  unsigned chunk_;        // where the lane writes its first chunk
-  unsigned next_ = 0;     // offset of the next one of the two staging tiles; kept across tiles
-  OutputPlace filled_{};  // place in out of the staging tile that was filled last
+  unsigned chunk_;           // where the lane writes its first chunk
+  unsigned next_ = 0;        // offset of the next one of the two staging tiles; kept across tiles
+  OutputPlace filled_{};     // place in out of the staging tile that was filled last
+  int target_ = no_element;  // the row of out of the lane's row of it, where rows are scattered
   MapMatrix<design.has_pointers> matrix_{};  // of the tile, in batches by pointers
 };
 

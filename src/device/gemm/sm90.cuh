@@ -357,12 +357,17 @@ __device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
 /// The same for groups.
 template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupedParams& params) {
-  static_assert(design.has_groups && !design.has_group_table);
+  static_assert(design.has_groups && !design.has_group_table && !design.scatters_rows);
   sm90_gemm<design>(params.gemm);
 }
 template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupTableParams& params) {
   static_assert(design.has_groups && design.has_group_table);
+  sm90_gemm<design>(params.grouped.gemm);
+}
+template <abi::Sm90Design design>
+__device__ __forceinline__ void sm90_gemm(const abi::Sm90ScatterParams& params) {
+  static_assert(design.scatters_rows);
   sm90_gemm<design>(params.grouped.gemm);
 }
 

@@ -155,7 +155,8 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .has_pointers = tile.has_pointers(),
           .has_groups = tile.has_groups(),
           .has_group_table = tile.has_group_table(),
-          .clears_outside = tile.clears_outside()};
+          .clears_outside = tile.clears_outside(),
+          .scatters_rows = tile.scatters_rows()};
 }
 
 bool has_vector_addend(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept {

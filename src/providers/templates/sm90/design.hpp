@@ -26,19 +26,21 @@ inline constexpr int sm90_version = 7;
 inline constexpr std::array sm90_targets{Target{90, 'a'}};
 
 // What a kernel's batches may be: matrices at strides, also by pointers, or groups whose sizes the
-// kernel reads in memory, or in a table of the host; with zeros outside of groups, too.
+// kernel reads in memory, or in a table of the host; with zeros outside of groups, too; or with
+// rows that go where indices say.
 enum class Sm90Batches : std::uint8_t {
   strided,
   pointers,
   groups,
   group_table,
   groups_with_zeros,
-  group_table_with_zeros
+  group_table_with_zeros,
+  scattered_groups
 };
 
-inline constexpr Sm90Batches sm90_group_batches[] = {Sm90Batches::groups, Sm90Batches::group_table,
-                                                     Sm90Batches::groups_with_zeros,
-                                                     Sm90Batches::group_table_with_zeros};
+inline constexpr Sm90Batches sm90_group_batches[] = {
+    Sm90Batches::groups, Sm90Batches::group_table, Sm90Batches::groups_with_zeros,
+    Sm90Batches::group_table_with_zeros, Sm90Batches::scattered_groups};
 
 // An sm90 kernel's design apart from its operand rules; stored in DesignBytes. If out is column
 // major, the kernel computes out^T, and m counts the rows of out^T. It has no padding, so equal
@@ -70,7 +72,11 @@ struct Sm90Tile {
   bool has_group_table() const noexcept {
     return batches == Sm90Batches::group_table || batches == Sm90Batches::group_table_with_zeros;
   }
-  bool clears_outside() const noexcept { return batches >= Sm90Batches::groups_with_zeros; }
+  bool clears_outside() const noexcept {
+    return batches == Sm90Batches::groups_with_zeros ||
+           batches == Sm90Batches::group_table_with_zeros;
+  }
+  bool scatters_rows() const noexcept { return batches == Sm90Batches::scattered_groups; }
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
 static_assert(sizeof(Sm90Tile) == 16);

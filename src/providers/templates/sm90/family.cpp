@@ -125,6 +125,10 @@ bool Sm90Family::takes_groups(const Groups& groups) const noexcept {
   return finds_groups(divided) || finds_labels(divided) || has_table_of(divided);
 }
 
+bool Sm90Family::takes_indices(const Groups& groups) const noexcept {
+  return groups.scatter.are_used() && !groups.gather.are_used() && !groups.are_on_host;
+}
+
 // --- discovery ----------------------------------------------------------------------------------
 
 void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) const {
@@ -183,7 +187,8 @@ void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) cons
       for (Sm90Tile tile : sm90_group_tiles(rules)) {
         for (const Sm90Batches batches : sm90_group_batches) {
           tile.batches = batches;
-          visit(Kernel(*this, rules, DesignBytes::of(tile)));
+          if (abi::is_legal(sm90_design(rules, tile)))
+            visit(Kernel(*this, rules, DesignBytes::of(tile)));
         }
       }
     }
@@ -228,6 +233,7 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
     fields.push_back(
         {"groups", tile.has_group_table() ? "in a table of the host" : "found on the device"});
   if (tile.clears_outside()) fields.push_back({"outside", "zero"});
+  if (tile.scatters_rows()) fields.push_back({"indices", is_turned(kernel) ? "columns" : "rows"});
   return fields;
 }
 

@@ -26,19 +26,36 @@ GemmProblem seen_by(const GemmProblem& problem) {
   return as_seen_by_groups(problem, GroupStores::clipped);
 }
 
-Sm90Batches batches_of(const Groups& groups) {
-  if (clears_outside(groups))
-    return groups.are_on_host ? Sm90Batches::group_table_with_zeros
-                              : Sm90Batches::groups_with_zeros;
-  return groups.are_on_host ? Sm90Batches::group_table : Sm90Batches::groups;
-}
-
-bool has_copies(const OperandRules& rules) { return is_repacked(rules.a) || is_repacked(rules.b); }
-
 // Whether groups end among the columns of out as the kernel sees it.
 bool have_columns(const Groups& groups, bool is_turned) {
   return groups.ragged == (is_turned ? Ragged::m : Ragged::n);
 }
+
+Sm90Batches batches_of(const Groups& groups) {
+  if (clears_outside(groups))
+    return groups.are_on_host ? Sm90Batches::group_table_with_zeros
+                              : Sm90Batches::groups_with_zeros;
+  if (groups.scatter.are_used()) return Sm90Batches::scattered_groups;
+  return groups.are_on_host ? Sm90Batches::group_table : Sm90Batches::groups;
+}
+
+// Threads scatter rows of what the kernel computes; an epilogue would be of the rows of out.
+std::string find_scatter_failure(const GemmProblem& problem) {
+  if (!problem.groups->scatter.are_used()) return {};
+  if (problem.c) return "groups: expected no C beside a scatter by indices, got one";
+  if (problem.epilogue != default_epilogue)
+    return "groups: expected the default epilogue beside a scatter by indices, got a program";
+  return {};
+}
+std::string find_scatter_misfit(const OperandRules& rules, const GemmProblem& problem) {
+  if (!problem.groups->scatter.are_used() || !have_columns(*problem.groups, is_turned(rules)))
+    return {};
+  return problem.groups->ragged == Ragged::m
+             ? "out: expected row major for rows by index, got column major"
+             : "out: expected column major for columns by index, got row major";
+}
+
+bool has_copies(const OperandRules& rules) { return is_repacked(rules.a) || is_repacked(rules.b); }
 
 // Vectors along n and tensors are copied in units of 16 bytes, so a program's columns begin at
 // whole units: 16 elements of any type.
@@ -99,6 +116,7 @@ std::string find_sm90_group_failure(const Query& query) {
     failure = "groups: expected matrices at strides, got addresses of matrices";
   if (failure.empty()) failure = find_table_misfit(problem);
   if (failure.empty()) failure = find_outside_failure(problem);
+  if (failure.empty()) failure = find_scatter_failure(problem);
   if (!failure.empty()) return failure;
   const FittingLayouts layouts(seen_by(problem));
   const bool has_layout =
@@ -108,6 +126,7 @@ std::string find_sm90_group_failure(const Query& query) {
            "multiples of 16 bytes, in every group, got others";
   for (const OperandRules& rules : layouts) {
     failure = find_program_misfit(rules, problem);
+    if (failure.empty()) failure = find_scatter_misfit(rules, problem);
     if (failure.empty()) return {};
   }
   return failure;
@@ -135,7 +154,9 @@ void match_sm90_groups(const Family& family, const Query& query,
   const KnownGroups groups(query);
   const GemmProblem& average = groups.average();
   for (const OperandRules& rules : FittingLayouts(seen)) {
-    if (has_copies(rules) || !find_program_misfit(rules, problem).empty()) continue;
+    if (has_copies(rules) || !find_program_misfit(rules, problem).empty() ||
+        !find_scatter_misfit(rules, problem).empty())
+      continue;
     const Sm90Prediction prediction(average, rules, query.device);
     const ProgramFit fit(seen, rules);
     const bool has_program = problem.epilogue != default_epilogue;
@@ -148,6 +169,7 @@ void match_sm90_groups(const Family& family, const Query& query,
       Sm90Tile tile = candidate.tile;
       tile.stages = static_cast<std::uint8_t>(stages);
       tile.batches = batches_of(*problem.groups);
+      if (tile.scatters_rows() && !abi::is_legal(sm90_design(rules, tile))) continue;
       const auto load =
           groups.load(extents, tile_k_of(rules), std::max(query.device.multiprocessors, 1));
       const double time = (load ? prediction.microseconds(candidate, stages, *load)
@@ -175,8 +197,15 @@ Status check_sm90_groups(const Sm90Tile& tile, const OperandRules& rules,
     return Status::fail(fmt::format("groups: expected outside={}, got outside={}",
                                     has_zeros ? "untouched" : "zero",
                                     has_zeros ? "zero" : "untouched"));
+  if (tile.scatters_rows() != problem.groups->scatter.are_used())
+    return Status::fail(
+        tile.scatters_rows()
+            ? "groups: expected rows by index, got elements in their groups' order"
+            : "groups: expected elements in their groups' order, got rows by index");
   std::string misfit = find_table_misfit(problem);
   if (misfit.empty()) misfit = find_outside_failure(problem);
+  if (misfit.empty()) misfit = find_scatter_failure(problem);
+  if (misfit.empty()) misfit = find_scatter_misfit(rules, problem);
   if (misfit.empty()) misfit = find_program_misfit(rules, problem);
   if (misfit.empty() && !fits_grouped_grid(extents_in_out(tile, is_turned(rules)), problem))
     misfit = too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), problem);

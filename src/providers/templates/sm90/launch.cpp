@@ -303,6 +303,9 @@ void pack_groups(const runtime::PackRequest& request, const abi::Sm90Design& des
   all.grouped.gemm.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
   if (design.has_group_table)
     plan.set_parameters(all);
+  else if (design.scatters_rows)
+    plan.set_parameters(
+        abi::Sm90ScatterParams{.grouped = all.grouped, .scatter = scatter_params(arguments)});
   else
     plan.set_parameters(all.grouped);
   set_shape(design, blocks, plan);

@@ -110,7 +110,7 @@ std::optional<Sm90Tile> read_split_word(std::string_view text) {
 // "128x256x64", "1x1", "k4" where k is split, "coop", "m8", "s4", "packa" where A is repacked,
 // "regb" where B goes through registers, "pointers" where batches may be by pointers,
 // "groups-persistent" or "groups-host" where they are groups, with "-zero" behind it where what is
-// outside of them becomes zero
+// outside of them becomes zero, "-scatter" where their rows go to rows of out by index
 constexpr std::size_t fewest_design_words = 5;
 constexpr std::size_t most_design_words = 9;
 
@@ -120,7 +120,8 @@ constexpr std::string_view batches_words[] = {"",
                                               "groups-persistent",
                                               "groups-host",
                                               "groups-persistent-zero",
-                                              "groups-host-zero"};
+                                              "groups-host-zero",
+                                              "groups-persistent-scatter"};
 
 std::string_view batches_word(Sm90Batches batches) {
   return batches_words[static_cast<std::size_t>(batches)];

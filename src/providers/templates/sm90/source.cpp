@@ -39,11 +39,13 @@ std::string groups_text(const abi::Sm90Design& d) {
   std::string text = d.has_groups ? ", .has_groups = true" : "";
   if (d.has_group_table) text += ", .has_group_table = true";
   if (d.clears_outside) text += ", .clears_outside = true";
+  if (d.scatters_rows) text += ", .scatters_rows = true";
   return text;
 }
 
 std::string_view parameters_of(const abi::Sm90Design& d) {
   if (d.has_group_table) return "Sm90GroupTableParams";
+  if (d.scatters_rows) return "Sm90ScatterParams";
   return d.has_groups ? "Sm90GroupedParams" : "Sm90Params";
 }
 

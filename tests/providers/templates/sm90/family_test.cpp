@@ -605,5 +605,42 @@ TEST(Sm90Family, source_names_its_design_and_is_equal_for_equal_kernels) {
   EXPECT_EQ(source.max_dynamic_shared_bytes, abi::launch_shared_bytes(sm90_design(kernel)));
 }
 
+TEST(Sm90Groups, are_refused_by_name) {
+  const std::string rows = "grouped_gemm 512x64x64 groups=4 a=bf16 b=bf16:c";
+  const std::string scattered = rows + " scatter=i32/of=900";
+  EXPECT_EQ(why_not(scattered), "");
+  EXPECT_EQ(why_not(scattered + " c=bf16 beta=1"),
+            "groups: expected no C beside a scatter by indices, got one");
+  EXPECT_EQ(why_not(scattered + " epilogue=\"D = relu(accum)\""),
+            "groups: expected the default epilogue beside a scatter by indices, got a program");
+  EXPECT_EQ(why_not(scattered + " out=bf16:c"),
+            "out: expected row major for rows by index, got column major");
+  EXPECT_EQ(why_not("grouped_gemm 64x512x64 groups=4 ragged=n ends=i32/align=8 scatter=i32/of=900 "
+                    "a=bf16 b=bf16:c"),
+            "out: expected column major for columns by index, got row major");
+  EXPECT_EQ(why_not(rows + " outside=zero"), "");
+  EXPECT_EQ(why_not(rows + " labels=i32/align=32"),
+            "labels: expected ones that change at multiples of 64 (alignment of groups), got 32");
+}
+
+TEST(Sm90Groups, are_of_kernels_of_their_own_and_have_names_that_read_back) {
+  const DeviceInfo h200 = *find_device_info("h200");
+  std::vector<Kernel> kernels;
+  std::vector<GemmProblem> problems;
+  for (const char* const form : {"", " ends=i32/host", " outside=zero",
+                                 " ends=i32/host outside=zero", " scatter=i32/of=900"}) {
+    const std::string line = std::string("grouped_gemm 512x64x64 groups=4 a=bf16 b=bf16:c") + form;
+    problems.push_back(parse_problem(line).problem);
+    kernels.push_back(match(line).front());
+  }
+  for (std::size_t kernel = 0; kernel < kernels.size(); ++kernel) {
+    EXPECT_EQ(family().parse_name(kernels[kernel].name()), kernels[kernel]);
+    for (std::size_t problem = 0; problem < problems.size(); ++problem)
+      EXPECT_EQ(family().supports(kernels[kernel], {problems[problem], h200}).is_success(),
+                kernel == problem)
+          << kernels[kernel].name() << ", " << to_string(problems[problem]);
+  }
+}
+
 }  // namespace
 }  // namespace gemmery::templates
