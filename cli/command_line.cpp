@@ -13,14 +13,15 @@
 #include <CLI/CLI.hpp>
 #include <gemmery/error.hpp>
 
+#include "cli/completion.hpp"
 #include "cli/suggestion.hpp"
 
 namespace gemmery::cli {
 namespace {
 
-constexpr std::array<std::string_view, 10> all_verbs{"list",  "explain", "run",     "verify",
-                                                     "bench", "compile", "inspect", "emulate",
-                                                     "cache", "doctor"};
+constexpr std::array<std::string_view, 11> all_verbs{"list",  "explain", "run",       "verify",
+                                                     "bench", "compile", "inspect",   "emulate",
+                                                     "cache", "doctor",  "completion"};
 
 // The parser with the values that it fills in.
 struct Parser {
@@ -182,10 +183,18 @@ void declare_cache(CLI::App& verb, Parser& parser) {
 
 void declare_doctor(CLI::App& verb, Parser& parser) { verb.add_flag("--json", parser.wants_json); }
 
+void declare_completion(CLI::App& verb, Parser& parser) {
+  const std::span<const std::string_view> shells = completed_shells();
+  verb.add_option("shell", parser.line.options.shell)
+      ->required()
+      ->check(CLI::IsMember(std::vector<std::string>(shells.begin(), shells.end())));
+}
+
 using Declaration = void (*)(CLI::App&, Parser&);
 constexpr std::array<Declaration, all_verbs.size()> declarations{
-    declare_list,    declare_explain, declare_run,     declare_verify, declare_bench,
-    declare_compile, declare_inspect, declare_emulate, declare_cache,  declare_doctor};
+    declare_list,  declare_explain, declare_run,       declare_verify,
+    declare_bench, declare_compile, declare_inspect,   declare_emulate,
+    declare_cache, declare_doctor,  declare_completion};
 
 // Our own --help instead of CLI11's.
 void add_help(CLI::App& app, Parser& parser) {
@@ -202,6 +211,8 @@ std::unique_ptr<Parser> make_parser() {
     CLI::App& verb = *parser->app.add_subcommand(std::string(all_verbs[index]));
     add_help(verb, *parser);
     declarations[index](verb, *parser);
+    if (all_verbs[index] != "completion")
+      verb.add_flag("-q,--quiet", parser->line.options.is_quiet);
   }
   return parser;
 }
@@ -240,6 +251,7 @@ std::optional<CommandLine> read_question(std::span<const char* const> words) {
   const bool is_help = words.size() >= 2 && std::string_view(words[1]) == "help";
   if (!is_help || words.size() > 3) return std::nullopt;
   if (words.size() == 2) return CommandLine{.wants_help = true};
+  if (std::string_view(words[2]) == "--man") return CommandLine{.wants_man_page = true};
   if (!is_verb(words[2])) throw_unknown_verb(words[2]);
   return CommandLine{.verb = words[2], .wants_help = true};
 }

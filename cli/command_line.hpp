@@ -58,8 +58,10 @@ struct Options {
   bool ranking = false;         // of explain
   int jobs = 0;                 // 0: the library's default
   std::string action = "stat";  // of cache
+  std::string shell;            // of completion
   std::int64_t bytes = -1;      // that cache prune leaves at most; -1: not given
   Format format = Format::text;
+  bool is_quiet = false;
   std::uint64_t seed = 0;  // 0: a fresh one
   int limit = -1;          // 0: all; -1: not given
   bool wide = false;       // names in full
@@ -75,6 +77,7 @@ struct CommandLine {
   std::string verb{};  // empty if none was given
   Options options{};
   bool wants_help = false;
+  bool wants_man_page = false;
   bool wants_version = false;
 };
 

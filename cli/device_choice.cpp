@@ -123,7 +123,7 @@ ChosenDevice by_default(const Options& options, bool needs_presence) {
 void tell_choice(const ChosenDevice& choice) {
   const char* const note = choice.device ? (choice.device->is_cpu() ? " (no GPU in use)" : "")
                                          : ", by facts from a table";
-  tell(fmt::format("device: {}, {}{}", choice.label, choice.info.name, note));
+  tell_note(fmt::format("device: {}, {}{}", choice.label, choice.info.name, note));
 }
 
 ChosenDevice choose(const Options& options, bool needs_presence) {

@@ -72,7 +72,7 @@ ExitCode explain_ranking(const Options& options, const ProblemLine& line,
   if (options.limit > 0 && kernels.size() > static_cast<std::size_t>(options.limit))
     kernels.erase(kernels.begin() + options.limit, kernels.end());
   const std::string note = estimation_note(device);
-  if (!note.empty()) tell("note: " + note);
+  if (!note.empty()) tell_note("note: " + note);
   tell_unconfirmed(device);
   write_ranking(kernels, line, device, options, output);
   return ExitCode::success;

@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+#include <gemmery/version.hpp>
+
 #include "cli/manual.hpp"
 
 namespace gemmery::cli {
@@ -171,6 +174,23 @@ std::string shared_items(std::string_view section, std::span<const std::string> 
   return items;
 }
 
+// Text as troff prints it: backslashes and hyphens as such, no line taken for a request.
+std::string in_roff(std::string_view text) {
+  std::string roff;
+  bool begins_line = true;
+  for (const char character : text) {
+    if (begins_line && (character == '.' || character == '\'')) roff += "\\&";
+    if (character == '\\')
+      roff += "\\e";
+    else if (character == '-')
+      roff += "\\-";
+    else
+      roff += character;
+    begins_line = character == '\n';
+  }
+  return roff;
+}
+
 }  // namespace
 
 std::string as_text(std::string_view markdown, std::size_t columns) {
@@ -213,6 +233,29 @@ std::string help_of_verb(std::string_view verb, std::span<const std::string> opt
   const std::string shared = shared_items(page, options);
   if (!shared.empty()) page += "\nOptions that other verbs have, too:\n\n" + shared;
   return as_text(page, columns);
+}
+
+std::string as_man_page() {
+  constexpr std::size_t columns = 72;  // man indents by 7
+  std::string page =
+      fmt::format(".TH GEMMERY 1 \"\" \"gemmery {}\" \"User Commands\"\n", version());
+  page += ".SH NAME\ngemmery \\- finds, compiles and runs GEMM and convolution kernels\n";
+  std::string section = "## Synopsis\n";
+  const auto end_section = [&] {
+    const std::size_t end = section.find('\n') + 1;
+    page += ".SH " + in_roff(without_marks(section.substr(0, end - 1))) + '\n';
+    page += ".nf\n" + in_roff(as_text(section.substr(end), columns)) + ".fi\n";
+  };
+  for (const std::string_view line : lines_of(manual())) {
+    if (line.starts_with("# ")) continue;  // the page's title
+    if (line.starts_with("## ")) {
+      end_section();
+      section.clear();
+    }
+    section += std::string(line) + '\n';
+  }
+  end_section();
+  return page;
 }
 
 }  // namespace gemmery::cli

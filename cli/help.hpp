@@ -23,4 +23,7 @@ std::string help_overview(std::size_t columns);
 std::string help_of_verb(std::string_view verb, std::span<const std::string> options,
                          std::size_t columns);
 
+// The whole manual as a page for man(1).
+std::string as_man_page();
+
 }  // namespace gemmery::cli

@@ -45,16 +45,22 @@ ExitCode run_verb(const std::string& verb, const Options& options, Output& outpu
   if (verb == "inspect") return inspect_code(options, output);
   if (verb == "emulate") return emulate_kernel(options, output);
   if (verb == "cache") return tidy_cache(options, output);
+  if (verb == "completion") return print_completion(options, output);
   return report_doctor(options, output);
 }
 
 ExitCode obey(const CommandLine& line, Output& output) {
   if (line.wants_help) return print_help(line.verb, output);
+  if (line.wants_man_page) {
+    output.write(as_man_page());
+    return ExitCode::success;
+  }
   if (line.wants_version) {
     output.write_line(std::string("gemmery ") + version());
     return ExitCode::success;
   }
   if (line.verb.empty()) return tell_first_page();
+  if (line.options.is_quiet) be_quiet();
   load_own_kernels(line.options.libraries);
   return run_verb(line.verb, line.options, output);
 }

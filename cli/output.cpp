@@ -69,6 +69,8 @@ void write_fully(std::string_view text) {
   }
 }
 
+bool quiet = false;  // set once, before the verb runs
+
 }  // namespace
 
 void Output::write(std::string_view text) {
@@ -169,5 +171,11 @@ void tell(std::string_view message) {
   const std::string line = std::string(message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
+
+void tell_note(std::string_view message) {
+  if (!quiet) tell(message);
+}
+void be_quiet() noexcept { quiet = true; }
+bool is_quiet() noexcept { return quiet; }
 
 }  // namespace gemmery::cli

@@ -78,4 +78,9 @@ std::string shortened(const std::string& text, std::size_t columns);
 // One line on standard error.
 void tell(std::string_view message);
 
+// The same for what is no error: nothing once `be_quiet` was called.
+void tell_note(std::string_view message);
+void be_quiet() noexcept;
+bool is_quiet() noexcept;
+
 }  // namespace gemmery::cli

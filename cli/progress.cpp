@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/output.hpp"
 #include "cli/terminal.hpp"
 
 namespace gemmery::cli {
@@ -18,7 +19,8 @@ constexpr std::string_view wipe_line = "\r\033[K";
 
 }  // namespace
 
-Progress::Progress(std::size_t steps) : is_shown_(::isatty(STDERR_FILENO) == 1), steps_(steps) {}
+Progress::Progress(std::size_t steps)
+    : is_shown_(!is_quiet() && ::isatty(STDERR_FILENO) == 1), steps_(steps) {}
 
 Progress::~Progress() {
   if (is_shown_ && done_ > 0) std::fputs(wipe_line.data(), stderr);

@@ -47,7 +47,7 @@ void print_ranking(std::span<const RankedKernel> kernels, const GemmProblem& pro
   print_table(kernels.first(shown), problem, device, options.wide, output);
   if (shown == kernels.size()) return;
   output.flush();  // the note follows what it speaks of
-  tell(fmt::format("{} more: --limit 0 shows all", kernels.size() - shown));
+  tell_note(fmt::format("{} more: --limit 0 shows all", kernels.size() - shown));
 }
 
 void write_records(const std::vector<RankedKernel>& kernels, const ProblemLine& line,
@@ -86,7 +86,7 @@ std::string estimation_note(const ChosenDevice& device) {
 void tell_unconfirmed(const ChosenDevice& device) {
   const std::string_view facts = unconfirmed_facts(device.info);
   if (facts.empty()) return;
-  tell(fmt::format("note: facts of {} that no source confirms: {}", device.info.name, facts));
+  tell_note(fmt::format("note: facts of {} that no source confirms: {}", device.info.name, facts));
 }
 
 }  // namespace gemmery::cli

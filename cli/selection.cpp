@@ -114,7 +114,7 @@ void tell_cliff(const Options& options, const GemmProblem& problem, const Chosen
       !options.designs.empty())
     return;
   if (const auto cliff = find_cliff(problem, device.info))
-    tell(fmt::format("note: {} is {}", to_string(problem), to_string(*cliff)));
+    tell_note(fmt::format("note: {} is {}", to_string(problem), to_string(*cliff)));
 }
 
 std::string reasons_text(const Explanation& explanation) {

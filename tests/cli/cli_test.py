@@ -14,6 +14,7 @@ import pathlib
 import pty
 import re
 import signal
+import shutil
 import struct
 import subprocess
 import sys
@@ -123,6 +124,62 @@ class Help(unittest.TestCase):
             self.assertRegex(done.stdout, r"^gemmery \d+\.\d+\.\d+\n$")
 
 
+class Quiet(unittest.TestCase):
+    def test_leaves_results_and_errors_and_no_note(self):
+        words = ["list", "gemm", "64x64x64", "a=f32", "--json"]
+        loud, quiet = run(*words), run(*words, "--quiet")
+        self.assertTrue(loud.stderr)
+        self.assertEqual((quiet.returncode, quiet.stdout, quiet.stderr), (SERVED, loud.stdout, ""))
+        refused = run("list", "gemm", "64x64", "a=f32", "-q")
+        self.assertEqual(refused.returncode, BAD_INPUT)
+        self.assertTrue(refused.stderr)
+
+
+class Completion(unittest.TestCase):
+    def complete(self, *words):
+        """What bash offers behind these words; its rules for words of their own are those of COMP_WORDBREAKS."""
+        script = run("completion", "bash").stdout + (
+            "COMP_WORDS=(gemmery \"$@\"); COMP_CWORD=$#; _gemmery; printf '%s\\n' \"${COMPREPLY[@]}\""
+        )
+        done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=True)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_bash_completes_verbs_options_devices_and_problems(self):
+        self.assertEqual(self.complete("ver"), ["verify", "version"])
+        self.assertEqual(self.complete("help", "ben"), ["bench"])
+        self.assertEqual(self.complete("list", "--pro"), ["--provider"])
+        self.assertEqual(self.complete("run", "--device", "h2"), ["h200"])
+        self.assertEqual(self.complete("run", "--device", "emulated", ":", "h2"), ["h200"])
+        self.assertEqual(self.complete("list", "--target", "sm_90"), ["sm_90", "sm_90a"])
+        self.assertEqual(self.complete("explain", "conv2d_w"), ["conv2d_wgrad"])
+        self.assertEqual(self.complete("cache", "pr"), ["prune"])
+        self.assertEqual(self.complete("compile", "--output", ""), [])
+
+    def test_every_option_of_every_verb_is_completed(self):
+        for section in manual().split("\n## gemmery ")[1:]:
+            verb = section.split("\n")[0]
+            usage = section.split("\n\n")[1]
+            self.assertLessEqual(set(re.findall(r"--[a-z][a-z-]*", usage)), set(self.complete(verb, "--")), verb)
+
+    def test_every_shell_has_a_script_that_it_reads(self):
+        for shell, check in (("bash", ["-n"]), ("zsh", ["-n"]), ("fish", ["--no-execute"])):
+            script = run("completion", shell)
+            self.assertEqual(script.returncode, SERVED, shell)
+            self.assertIn("gemmery", script.stdout)
+            if shutil.which(shell):
+                read = subprocess.run([shell, *check], input=script.stdout, capture_output=True, text=True)
+                self.assertEqual((read.returncode, read.stderr), (0, ""), shell)
+        self.assertEqual(run("completion", "tcsh").returncode, BAD_INPUT)
+
+    def test_the_page_for_man_has_every_section_of_the_manual(self):
+        page = run("help", "--man").stdout
+        for heading in re.findall(r"^## (.*)$", manual(), re.MULTILINE):
+            self.assertIn(".SH " + heading.replace("-", "\\-") + "\n", page)
+        for line in page.splitlines():
+            self.assertNotRegex(line, r"^\.(?!TH |SH |nf$|fi$)")
+
+
 class Documentation(unittest.TestCase):
     def test_problems_that_it_shows_are_read(self):
         lines = [
@@ -142,7 +199,7 @@ class BadInput(unittest.TestCase):
     """Each row is refused with its exit code, in one line on standard error that holds these words, and nothing on standard output."""
 
     ROWS = [
-        (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, compile, inspect, emulate, cache, doctor, got 'dance'"),
+        (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, compile, inspect, emulate, cache, doctor, completion, got 'dance'"),
         (["--loud"], BAD_INPUT, "--loud"),
         (["lst"], BAD_INPUT, "did you mean list?"),
         (["versoin"], BAD_INPUT, "did you mean version?"),
