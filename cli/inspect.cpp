@@ -28,6 +28,20 @@ bool is_file(const Options& options) {
   return options.words.size() == 1 && std::filesystem::is_regular_file(options.words.front());
 }
 
+// A file has what it has: options that choose kernels for a problem do not apply.
+void refuse_choices_beside_file(const Options& options) {
+  const bool chooses = !options.device.empty() || !options.target.empty() || options.top != 1 ||
+                       !options.providers.empty() || !options.kernels.empty() ||
+                       !options.designs.empty();
+  if (!chooses) return;
+  throw Error(
+      {.kind = ErrorKind::invalid_argument,
+       .operand = options.words.front(),
+       .expected = "no --device, --target, --provider, --kernel, --design or --top beside a file",
+       .got = "one of them",
+       .hint = "all kernels of a file are shown"});
+}
+
 std::vector<Artifact> compile_kernels(const Options& options) {
   const std::vector<std::string> lines = problem_lines(options.words);
   if (lines.empty()) {
@@ -37,10 +51,11 @@ std::vector<Artifact> compile_kernels(const Options& options) {
                  .got = "none",
                  .hint = "for example: gemmery inspect gemm 4096x4096x4096 a=bf16 --device h200"});
   }
+  std::vector<GemmProblem> problems;
+  for (const std::string& line : lines) problems.push_back(parse_problem(line).problem);
   const ChosenDevice device = choose_gpu(options);
   std::vector<CompileJob> jobs;
-  for (const std::string& line : lines) {
-    const GemmProblem problem = parse_problem(line).problem;
+  for (const GemmProblem& problem : problems) {
     for (const Kernel& kernel : select_kernels(options, problem, device, options.top))
       jobs.push_back({kernel, kernel.family().target_for(kernel, device.info)});
   }
@@ -111,6 +126,7 @@ void show_codes(std::span<const KernelCode> codes, const InspectOptions& options
 }  // namespace
 
 ExitCode inspect_code(const Options& options, Output& output) {
+  if (is_file(options)) refuse_choices_beside_file(options);
   if (options.inspection.form != CodeView::resources) {
     show_codes(codes_of(options), options.inspection, output);
     return ExitCode::success;

@@ -824,6 +824,8 @@ class Inspect(unittest.TestCase):
             (("--source", "--ptx", *self.PROBLEM), "--source"),
             (("--inline", *self.PROBLEM), "--source"),
             (("gemm", "64x64x64", "a=f32", "--device", "cpu"), "the target of a GPU"),
+            (("nowhere.gemmery",), "nowhere.gemmery"),
+            (("docs/cli.md", "--target", "sm_90"), "beside a file"),
         ):
             with self.subTest(words):
                 done = run("inspect", *words)
