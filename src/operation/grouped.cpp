@@ -219,17 +219,19 @@ Tensor gather(const std::vector<GemmArguments>& list, const ListedOperand& opera
              "make a list of each layout", ErrorKind::unsupported);
     addresses.push_back(view.data());
   }
+  std::int64_t apart = is_row ? extents[1] : extents[0];
+  // Where each matrix has both layouts, the batch still claims one of them.
+  const bool has_lines = is_row != is_column || apart > 1;
   int alignment = 16;
   for (const GemmArguments& one : list) {
     const Tensor view = operand.view(one);
     if (view.element_count() == 0) continue;
     const MatrixType type = matrix_type(view);
     alignment = std::min<int>(alignment, type.alignment);
-    if (is_row != is_column)
+    if (has_lines)
       alignment = std::min(alignment, line_alignment(type, view.extent(1), view.extent(2), is_row));
   }
-  std::int64_t apart = is_row ? extents[1] : extents[0];
-  if (is_row != is_column || apart > 1) {  // by two at least, and by whole accesses
+  if (has_lines) {  // by two at least, and by whole accesses
     const auto whole = std::max<std::int64_t>(16 / static_cast<int>(byte_width(first.dtype())), 2);
     apart = std::max<std::int64_t>((apart + whole - 1) / whole, 1) * whole;
   }

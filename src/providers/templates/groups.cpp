@@ -138,8 +138,8 @@ std::string find_table_failure(const GemmProblem& problem, std::size_t bytes) {
         most_groups, problem.l);
   constexpr std::size_t bytes_of_operand =
       sizeof(abi::EpiloguePlace) + sizeof(abi::ReductionSchedule);
-  const std::size_t most_operands =
-      (runtime::LaunchPlan::parameter_capacity - bytes - 128) / bytes_of_operand;
+  constexpr std::size_t capacity = runtime::LaunchPlan::parameter_capacity - 128;
+  const std::size_t most_operands = bytes < capacity ? (capacity - bytes) / bytes_of_operand : 0;
   if (problem.epilogue_operands.size() <= most_operands) return {};
   return fmt::format(
       "groups: expected at most {} operands of an epilogue with sizes in host memory, got {}",

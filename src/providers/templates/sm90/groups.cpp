@@ -71,11 +71,19 @@ std::string find_program_misfit(const OperandRules& rules, const GemmProblem& pr
       unit_elements, groups.alignment);
 }
 
-// A table is a parameter, beside those of an epilogue and the maps of its operands.
+// A table is a parameter, beside those of an epilogue and the maps of inputs that TMA loads, of
+// which there are at most as many as inputs that are no vectors.
 std::string find_table_misfit(const GemmProblem& problem) {
   if (!problem.groups->are_on_host) return {};
+  std::ptrdiff_t maps = 0;
+  if (problem.epilogue != default_epilogue) {
+    const ProgramTensors tensors = program_tensors(problem.epilogue, false);
+    maps = std::ranges::count_if(tensors.inputs,
+                                 [](const auto& input) { return !abi::is_vector(input); });
+    maps = std::min<std::ptrdiff_t>(maps, abi::most_tma_inputs);
+  }
   return find_table_failure(problem, sizeof(abi::Sm90GroupTableParams) +
-                                         sizeof(abi::TensorMap) * problem.epilogue_operands.size());
+                                         sizeof(abi::TensorMap) * static_cast<std::size_t>(maps));
 }
 
 // If memory is the bottleneck, tiles of any size have the same predicted time; then the tile that
