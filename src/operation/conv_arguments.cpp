@@ -96,6 +96,21 @@ void check_layout(const Given& given, std::string_view operand, const Tensor& te
       ErrorKind::unsupported);
 }
 
+// Taps of dw are the columns of a matrix, which a line spells as adjacent. Where a group has one
+// channel, adjacent channels do not make them so.
+void check_taps_of_result(const Given& given) {
+  const Tensor& dw = given.out;
+  const int last = dw.rank() - 1;
+  if (given.kind != ConvKind::wgrad || dw.element_count() == 0 || dw.extent(last) > 1) return;
+  for (int d = last - 1; d > 0; --d) {
+    if (dw.extent(d) == 1) continue;
+    if (dw.stride(d) == 1) return;
+    given.refuse(operand_text(given, "out", ConvTensor::filter), "adjacent taps of one channel",
+                 fmt::format("shape {} with strides {}", shape_text(dw), text_of(dw.strides())),
+                 "give a packed tensor, and copy it", ErrorKind::unsupported);
+  }
+}
+
 // With leading spatial extents of 1.
 Tensor with_five_dimensions(const Tensor& tensor) {
   ConvExtents extents{tensor.extent(0), 1, 1, 1, tensor.extent(tensor.rank() - 1)};
@@ -178,6 +193,7 @@ void check_tensors(const Given& given) {
   check_layout(given, "A", given.a, tensors.a);
   check_layout(given, "B", given.b, tensors.b);
   check_layout(given, "out", given.out, tensors.out);
+  check_taps_of_result(given);
 }
 
 Convolution describe(const Given& given) {

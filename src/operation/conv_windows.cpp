@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
+#include <utility>
+#include <vector>
 
 namespace gemmery::operation {
 namespace {
@@ -79,31 +80,27 @@ struct Phase {
   std::int64_t origin, output_step;
 };
 
-// The tap below the stride's share that pixels of phase rho reach first; nothing if none does.
-std::optional<std::int64_t> first_tap(std::int64_t rho, std::int64_t stride, std::int64_t dilation,
-                                      std::int64_t tap_step) {
-  for (std::int64_t tap = 0; tap < tap_step; ++tap)
-    if (tap * dilation % stride == rho) return tap;
-  return std::nullopt;
-}
-
 std::vector<Phase> phases_along(const Convolution& convolution, std::size_t d) {
   const std::int64_t stride = convolution.stride[d];
   const std::int64_t dilation = convolution.dilation[d];
   const std::int64_t lower = convolution.lower[d];
   const std::int64_t common = std::gcd(stride, dilation);
   const std::int64_t tap_step = stride / common;
+  // Each of the first taps meets another phase rho of pixels; no other phase meets any.
+  std::vector<std::pair<std::int64_t, std::int64_t>> first_taps;  // (rho, tap)
+  for (std::int64_t tap = 0; tap < std::min<std::int64_t>(tap_step, convolution.filter[d]); ++tap)
+    first_taps.emplace_back(tap * dilation % stride, tap);
+  std::ranges::sort(first_taps);
   std::vector<Phase> phases;
-  for (std::int64_t rho = 0; rho < stride; ++rho) {
+  for (const auto& [rho, tap] : first_taps) {
     const std::int64_t first = ((rho - lower) % stride + stride) % stride;
-    const auto tap = first_tap(rho, stride, dilation, tap_step);
-    if (first >= convolution.image[d] || !tap || *tap >= convolution.filter[d]) continue;
+    if (first >= convolution.image[d]) continue;
     phases.push_back({.first = first,
                       .count = (convolution.image[d] - first + stride - 1) / stride,
-                      .tap = *tap,
+                      .tap = tap,
                       .tap_step = tap_step,
-                      .taps = (convolution.filter[d] - *tap + tap_step - 1) / tap_step,
-                      .origin = (first + lower - *tap * dilation) / stride,
+                      .taps = (convolution.filter[d] - tap + tap_step - 1) / tap_step,
+                      .origin = (first + lower - tap * dilation) / stride,
                       .output_step = dilation / common});
   }
   return phases;

@@ -3,6 +3,7 @@
 #include "operation/convolution.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -131,9 +132,12 @@ void check_groups(const Convolution& convolution) {
 
 void check_size(const Convolution& convolution) {
   const double images = static_cast<double>(convolution.images);
-  const double pixels = images * std::max(static_cast<double>(product_of(convolution.image)),
-                                          static_cast<double>(product_of(convolution.output)));
-  const double weights = static_cast<double>(product_of(convolution.filter)) *
+  // In double, since three extents overflow 64 bits.
+  const auto product = [](const Spatial& extents) {
+    return static_cast<double>(extents[0]) * extents[1] * extents[2];
+  };
+  const double pixels = images * std::max(product(convolution.image), product(convolution.output));
+  const double weights = product(convolution.filter) *
                          static_cast<double>(std::max(convolution.channels, convolution.filters));
   if (pixels > largest_extent)
     refuse(convolution, "pixels", "at most 2147483647 of all images", fmt::format("{:.0f}", pixels),
@@ -319,11 +323,11 @@ ConvMemory memory_of(const GemmProblem& problem, bool is_a) noexcept {
   std::int64_t pixels = 1;
   std::int64_t pixel_stride = extents[4];
   bool is_even = true;
-  std::int64_t expected = 0;
+  std::optional<std::int64_t> expected;  // none before the innermost dimension
   for (std::size_t d = 4; d-- > 0;) {
     if (extents[d] == 1) continue;
-    if (expected == 0) pixel_stride = strides[d];
-    is_even = is_even && (expected == 0 || strides[d] == expected);
+    if (!expected) pixel_stride = strides[d];
+    is_even = is_even && (!expected || strides[d] == *expected);
     pixels *= extents[d];
     expected = strides[d] * extents[d];
   }

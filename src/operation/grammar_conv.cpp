@@ -2,6 +2,7 @@
 #include "operation/grammar_conv.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -85,7 +86,13 @@ std::size_t require_dimension(const Word& word, std::size_t d, const ConvWords& 
 
 // --- operands -----------------------------------------------------------------------------------
 
-constexpr std::int64_t largest_stride = std::int64_t{1} << 40;
+constexpr double largest_reach = 0x1p40;
+
+// Refuses a tensor of more elements from its first to its last. In double, which does not overflow.
+void check_reach(const OperandWords& operand, double elements) {
+  if (std::abs(elements) > largest_reach)
+    refuse(operand.word, "tensors of at most 2^40 elements", {}, ErrorKind::unsupported);
+}
 
 void check_tensor_words(const OperandWords& operand, bool is_out) {
   if (operand.layout == Layout::column || operand.dims)
@@ -111,8 +118,13 @@ std::uint8_t chosen_alignment(const OperandWords& operand, std::uint8_t natural)
 
 std::array<std::int64_t, 4> read_strides(const OperandWords& operand, const ConvExtents& extents,
                                          std::size_t dimensions) {
-  if (operand.outer_strides.empty())
-    return operation::packed_strides(extents, operand.leading.value_or(extents[4]));
+  if (operand.outer_strides.empty()) {
+    const std::int64_t pixel_stride = operand.leading.value_or(extents[4]);
+    double elements = static_cast<double>(pixel_stride);
+    for (std::size_t d = 0; d < 4; ++d) elements *= static_cast<double>(extents[d]);
+    check_reach(operand, elements);
+    return operation::packed_strides(extents, pixel_stride);
+  }
   if (operand.outer_strides.size() != dimensions + 1)
     refuse(operand.word,
            fmt::format("strides= of {} numbers: of images (or filters), then of each spatial "
@@ -122,6 +134,10 @@ std::array<std::int64_t, 4> read_strides(const OperandWords& operand, const Conv
   strides[0] = operand.outer_strides[0];
   for (std::size_t i = 0; i < dimensions; ++i)
     strides[spatial_count - dimensions + i + 1] = operand.outer_strides[i + 1];
+  double elements = 0;
+  for (std::size_t d = 0; d < 4; ++d)
+    elements += std::abs(static_cast<double>(strides[d])) * static_cast<double>(extents[d]);
+  check_reach(operand, elements);
   return operation::normalize_strides(strides, extents);
 }
 
@@ -159,8 +175,7 @@ void apply_out(const OperandWords& operand, GemmProblem& problem) {
   if (!operand.outer_strides.empty())
     refuse(operand.word, "ld= for out: its pixels (filters of dw) are at one distance");
   const std::int64_t row = operand.leading.value_or(packed_row(problem));
-  if (row > largest_stride / std::max<std::int64_t>(problem.m, 1))
-    refuse(operand.word, "tensors of at most 2^40 elements", {}, ErrorKind::unsupported);
+  check_reach(operand, static_cast<double>(row) * static_cast<double>(problem.m));
   problem.out = out_matrix(problem, operand.dtype, row, operand.batch);
   problem.out.alignment = chosen_alignment(operand, problem.out.alignment);
 }

@@ -279,6 +279,39 @@ TEST(Convolution, random_problems_are_within_the_bounds_and_touch_nothing_else) 
   }
 }
 
+TEST(Convolution, operands_may_repeat_images_rows_and_pixels) {
+  for (const char* const line :
+       {"conv2d_fprop 2x8x8x8 k=8 r=3 s=3 pad=1 a=f32/strides=8,0,0",
+        "conv2d_fprop 2x8x8x8 k=8 r=3 s=3 pad=1 a=f32/strides=0,64,8",
+        "conv2d_fprop 2x8x8x8 k=8 r=3 s=3 pad=1 a=f32 b=f32/strides=8,0,0",
+        "conv2d_dgrad 2x8x8x8 k=8 r=3 s=3 pad=1 a=f32/strides=8,0,0",
+        "conv2d_wgrad 2x4x4x8 k=8 r=3 s=3 pad=1 a=f32/strides=8,0,0",
+        "conv2d_wgrad 2x4x4x8 k=8 r=3 s=3 pad=1 a=f32 b=f32/strides=8,0,0"}) {
+    const ProblemLine problem = parse_problem(line);
+    const auto kernels = get_kernels(problem.problem, device_info(Device::cpu()));
+    EXPECT_FALSE(kernels.empty()) << line;
+    for (const Kernel& kernel : kernels) {
+      const VerifyReport report = verify({.problem = problem.problem}, kernel, {});
+      EXPECT_TRUE(report.passed) << line << " by " << kernel.name() << ": " << report.first_failure;
+    }
+  }
+}
+
+// As many phases as taps, whatever the stride.
+TEST(Convolution, a_dgrad_of_huge_stride_takes_no_longer) {
+  const GemmProblem problem =
+      parse_problem("conv2d_dgrad 1x8x8x8 k=8 r=3 s=3 pad=1 stride=2147483647 a=f32").problem;
+  for (const Kernel& kernel : get_kernels(problem, device_info(Device::cpu())))
+    EXPECT_TRUE(verify({.problem = problem}, kernel, {}).passed) << kernel.name();
+}
+
+TEST(Convolution, infinities_beside_output_padding_are_left_out) {
+  const ProblemLine line =
+      parse_problem("conv1d_dgrad 1x10x1 k=1 s=1 dilation=5 stride=1 q=6 a=f32");
+  for (const Kernel& kernel : get_kernels(line.problem, device_info(Device::cpu())))
+    EXPECT_TRUE(verify({.problem = line.problem}, kernel, {}).passed) << kernel.name();
+}
+
 TEST(Convolution, transposed_with_every_output_padding) {
   for (std::int64_t stride = 1; stride <= 3; ++stride)
     for (std::int64_t dilation = 1; dilation <= 4; ++dilation)

@@ -52,6 +52,12 @@ TEST(ConvArguments, refuse_by_operand_with_what_was_expected) {
        [&] {
          fprop(x, w, Tensor(y.data(), DType::float32, {2, 4, 4, 8}, {128, 4, 1, 16}));
        }},
+      {"conv2d_wgrad: out (dw)", "adjacent taps of one channel",
+       "shape (1, 3, 3, 1) with strides (45, 15, 5, 1)",
+       [&] {
+         ConvArguments(ConvKind::wgrad, tensor({1, 4, 4, 1}), tensor({1, 6, 6, 1}),
+                       Tensor(y.data(), DType::float32, {1, 3, 3, 1}, {45, 15, 5, 1}));
+       }},
       {"conv2d_fprop: A (x)", "rank 4, as out has", "shape (6, 6, 4)",
        [&] {
          fprop(tensor({6, 6, 4}), w, y);

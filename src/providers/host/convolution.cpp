@@ -42,14 +42,15 @@ PanelSource make_source(DType dtype, const void* data, const Window& window, boo
 
 // --- infinities beside padding ------------------------------------------------------------------
 
+// True if a tap may lie outside of its image; pixels of dx may meet taps beyond dy on any side.
 bool has_padding(const Convolution& convolution) {
+  if (convolution.kind == ConvKind::dgrad) return true;
   for (std::size_t d = 0; d < 3; ++d) {
     const std::int64_t last = (std::int64_t{convolution.output[d]} - 1) * convolution.stride[d] +
                               (std::int64_t{convolution.filter[d]} - 1) * convolution.dilation[d];
     if (convolution.lower[d] > 0 || last >= convolution.image[d]) return true;
   }
-  // dx beyond the last tap of dy.
-  return convolution.kind == ConvKind::dgrad && convolution.filter != Spatial{1, 1, 1};
+  return false;
 }
 
 bool has_nonfinite(const PanelSource& source) {

@@ -159,6 +159,7 @@ bool is_written_directly(const GemmArguments& arguments, DataType sum, const Sum
   const MatrixType& out = problem.out;
   return is_plain_epilogue(arguments) && storage_type(out.dtype) == sum &&
          (problem.m <= 1 || out.row_stride == layout.row_stride) &&
+         (problem.n <= 1 || out.column_stride == 1) &&
          (problem.l <= 1 || out.batch_stride == layout.batch_stride);
 }
 
