@@ -104,12 +104,14 @@ runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const bool is_default = kernel.epilogue() == default_epilogue;
   const ParamsText params = params_text(simt_tile(kernel).groups, design.has_c);
   const EpilogueText epilogue = epilogue_text(kernel, false, params.type, params.call);
+  const bool is_listed = simt_tile(kernel).groups == SimtGroups::listed;
+  const std::string_view header = is_listed ? "simt_listed" : "simt";
   // A program needs additional registers: with two blocks per multiprocessor they would spill.
   const std::string_view blocks = is_default ? "least_blocks_per_multiprocessor(design)" : "1";
   return {.text = fmt::format(
               "// {}\n"
               "{}"
-              "#include <device/gemm/simt.cuh>\n\n"
+              "#include <device/gemm/{}.cuh>\n\n"
               "using namespace gemmery::abi;\n"
               "constexpr SimtDesign design{};\n"
               "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
@@ -120,7 +122,7 @@ runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
               "{}(const __grid_constant__ {} params) {{\n"
               "    gemmery::device::{}(params);\n"
               "}}\n",
-              class_line(kernel.operands()), epilogue.comment, design_text(design),
+              class_line(kernel.operands()), epilogue.comment, header, design_text(design),
               abi::thread_count(design), abi::shared_bytes(design), epilogue.head, blocks,
               entry_name, epilogue.parameters, epilogue.call),
           .entry = std::string(entry_name),
