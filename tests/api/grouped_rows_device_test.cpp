@@ -367,14 +367,14 @@ struct ListedExtents {
 class ListOnDevice {
  public:
   ListOnDevice(const std::vector<ListedExtents>& extents, bool has_c, bool are_shared,
-               Stream stream)
+               Stream stream, bool are_packed = false)
       : extents_(extents), has_c_(has_c), are_shared_(are_shared) {
     for (std::size_t i = 0; i < extents.size(); ++i) {
       const auto& [m, n, k] = extents[i];
-      const auto padding = static_cast<std::int64_t>(are_shared ? 0 : 8 * (i % 3));
+      const auto padding = static_cast<std::int64_t>(are_shared || are_packed ? 0 : 8 * (i % 3));
       if (i == 0 || !are_shared) {
         a_.emplace_back(m, k, DType::bfloat16, padding, stream).fill(1);
-        b_.emplace_back(k, n, DType::bfloat16, padding + 3, stream).fill(2);
+        b_.emplace_back(k, n, DType::bfloat16, padding + (are_packed ? 0 : 3), stream).fill(2);
       }
       if (has_c) c_.emplace_back(m, n, DType::float32, padding, stream).fill(0);
       out_.emplace_back(m, n, DType::float32, 1 + padding, stream);
@@ -452,6 +452,28 @@ TEST_P(GroupedListsOf, row_26_every_problem_has_its_extents_strides_and_scalars)
   const std::vector<ListedExtents> extents{{256, 512, 128}, {1, 1, 1},     {0, 5, 7},
                                            {33, 65, 0},     {130, 24, 70}, {16, 16, 48}};
   for (const bool has_c : {false, true}) expect_right(extents, has_c);
+}
+
+// Packed matrices of one row or column have both layouts, and lines one element apart.
+TEST_P(GroupedListsOf, lines_of_one_element_promise_no_alignment) {
+  if (std::string_view(GetParam().family) == "sm90") return;
+  const std::vector<ListedExtents> lists[] = {{{4, 4, 1}, {3, 1, 8}},
+                                              {{4, 1, 3}, {1, 8, 3}},
+                                              {{9, 0, 33}, {2, 17, 1}},
+                                              {{3, 0, 3}, {4, 0, 1}, {2, 3, 1}}};
+  for (const std::vector<ListedExtents>& extents : lists) {
+    const OwnedStream own(device());
+    const ListOnDevice list(extents, false, false, own.get(), true);
+    int count = 0;
+    for (const Kernel& kernel : get_kernels(list.arguments())) {
+      if (kernel.family().name() != GetParam().family || ++count > 2) continue;
+      SCOPED_TRACE(kernel.name());
+      ListOnDevice fresh(extents, false, false, own.get(), true);
+      kernel.run(fresh.arguments(), {.stream = own.get()});
+      fresh.expect_right();
+    }
+    EXPECT_GT(count, 0);
+  }
 }
 
 // The graph has the list, whose arguments need not outlive it.
@@ -562,6 +584,31 @@ INSTANTIATE_TEST_SUITE_P(Families, GroupedRowsOf,
                                          Place{"emulated:h200", "sm90"}, Place{"gpu", "simt"},
                                          Place{"gpu", "sm80"}, Place{"gpu", "sm90"}),
                          name_of_place);
+
+// Inputs that TMA loads take room of the launch's parameters, beside the table.
+TEST(GroupedTables, leave_room_for_few_operands_and_refuse_more_by_number) {
+  const DeviceInfo h200 = find_device_info("h200").value();
+  const auto line_of = [](int inputs) {
+    std::string program = "D = accum";
+    std::string operands;
+    for (int i = 0; i < inputs; ++i) {
+      program += " + v" + std::to_string(i);
+      operands += " v" + std::to_string(i) + "=f32[m,n]";
+    }
+    return "grouped_gemm 256x64x64 groups=4 ends=i32/host a=bf16 out=f32 epilogue=\"" + program +
+           "\"" + operands;
+  };
+  bool is_refused = false;
+  for (int inputs = 1; inputs <= 20; ++inputs) {
+    std::string failed;
+    for (const Reason& reason : explain(parse_problem(line_of(inputs)).problem, h200).reasons)
+      if (reason.family == "sm90") failed = reason.failed;
+    if (is_refused) EXPECT_NE(failed, "") << inputs << " served though fewer are not";
+    is_refused = is_refused || !failed.empty();
+    if (!failed.empty()) EXPECT_NE(failed.find("operands of an epilogue"), std::string::npos);
+  }
+  EXPECT_TRUE(is_refused);
+}
 
 }  // namespace
 }  // namespace gemmery
