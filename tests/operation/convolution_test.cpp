@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "operation/conv_windows.hpp"
 #include "tests/support/error_of.hpp"
 
 namespace gemmery {
@@ -196,6 +197,43 @@ TEST(ConvArguments, set_data_keeps_the_alignment) {
   EXPECT_EQ(error.got(), "an alignment of 4 bytes");
   arguments.set_data("A", memory + 8);
   EXPECT_EQ(arguments.as_gemm().a().data(), memory + 8);
+}
+
+// --- products -----------------------------------------------------------------------------------
+
+// Pairs of a pixel of dx and a tap between which the stride leaves no gap, along one dimension.
+std::int64_t count_pairs(std::int64_t image, std::int64_t filter, std::int64_t lower,
+                         std::int64_t stride, std::int64_t dilation) {
+  std::int64_t count = 0;
+  for (std::int64_t h = 0; h < image; ++h)
+    for (std::int64_t r = 0; r < filter; ++r)
+      count += (h + lower - r * dilation) % stride == 0 ? 1 : 0;
+  return count;
+}
+
+// Phases of a strided dgrad have no product of a zero between pixels of dy, whatever stride and
+// dilation.
+TEST(ConvWindows, strided_dgrad_multiplies_no_zero_between_pixels) {
+  for (std::int64_t stride = 1; stride <= 6; ++stride)
+    for (std::int64_t dilation = 1; dilation <= 6; ++dilation)
+      for (std::int64_t filter = 1; filter <= 5; ++filter) {
+        const std::int64_t image = 17 + dilation * filter;
+        const std::string line = "conv2d_dgrad 2x" + std::to_string(image) +
+                                 "x9x3 k=5 r=" + std::to_string(filter) +
+                                 " s=2 pad=1 stride=" + std::to_string(stride) +
+                                 ",2 dilation=" + std::to_string(dilation) + ",3 a=f32";
+        std::int64_t products = 0;
+        for (const operation::WindowPart& part :
+             operation::windows_of(*parse_problem(line).problem.convolution)) {
+          const auto count = [](const std::array<std::int64_t, 4>& extents) {
+            return extents[0] * extents[1] * extents[2] * extents[3];
+          };
+          products += count(part.a.pixels) * count(part.a.taps);
+        }
+        EXPECT_EQ(products, 2 * 5 * count_pairs(image, filter, 1, stride, dilation) *
+                                count_pairs(9, 2, 1, 2, 3))
+            << line;
+      }
 }
 
 // --- lines --------------------------------------------------------------------------------------
