@@ -603,9 +603,13 @@ TEST(GroupedTables, leave_room_for_few_operands_and_refuse_more_by_number) {
     std::string failed;
     for (const Reason& reason : explain(parse_problem(line_of(inputs)).problem, h200).reasons)
       if (reason.family == "sm90") failed = reason.failed;
-    if (is_refused) EXPECT_NE(failed, "") << inputs << " served though fewer are not";
+    if (is_refused) {
+      EXPECT_NE(failed, "") << inputs << " served though fewer are not";
+    }
     is_refused = is_refused || !failed.empty();
-    if (!failed.empty()) EXPECT_NE(failed.find("operands of an epilogue"), std::string::npos);
+    if (!failed.empty()) {
+      EXPECT_NE(failed.find("operands of an epilogue"), std::string::npos);
+    }
   }
   EXPECT_TRUE(is_refused);
 }
