@@ -19,11 +19,14 @@ namespace {
 
 using conformance::Choices;
 
-constexpr std::array<std::string_view, 10> problem_lines{
+constexpr std::array<std::string_view, 13> problem_lines{
     "gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16 acc=f32",
     "gemm 1x2x3x4 a=f16 b=f16:c/ld=7/batch=99 out=f32 c=f32[l,n] alpha=0.5 beta=-1e-3",
     "gemm 8x8x8 a=f64/strides=-8,1 b=f64/strides=2,16/align=8 out=f64/strides=3,25",
     "gemm 0x0x0x0 a=s8 b=u8 out=s32 math=saturate",
+    "conv2d_fprop 2x8x9x8 k=8 r=3 s=2 pad=1:0,2 stride=2,1 dilation=1,2 a=f16/ld=16 out=f32/ld=12",
+    "conv1d_dgrad 1x14x3 k=5 s=3 pad=1 dilation=4 q=5 a=f32/strides=99,4 b=f32/strides=40,5",
+    "conv3d_wgrad 1x3x4x5x4 k=6 t=2 r=2 s=2 groups=2 a=s8 out=s32 c=s32 beta=1",
     "gemm 5x5x5 a=tf32 b=tf32 epilogue=\"D = alpha * accum + beta * C\"",
     "gemm 2147483647x1x2147483647 a=e4m3/align=1 b=e5m2 out=e4m3 acc=f32 math=fp8_fast",
     "gemm 3x4x5 a=f32 c=f32[m] beta=nan alpha=inf",
