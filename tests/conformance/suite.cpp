@@ -116,6 +116,10 @@ class Case {
       } else {
         run_supported(outcome);
       }
+    } catch (const Error& error) {
+      // Rows and columns alone have both layouts; a list of them may claim the other one.
+      outcome.is_refusal = is_list() && error.kind() == ErrorKind::unsupported;
+      if (!outcome.is_refusal) outcome.fault = fmt::format("threw: {}", error.what());
     } catch (const std::exception& error) {
       outcome.fault = fmt::format("threw: {}", error.what());
     }
