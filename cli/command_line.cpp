@@ -186,7 +186,6 @@ void declare_doctor(CLI::App& verb, Parser& parser) { verb.add_flag("--json", pa
 void declare_completion(CLI::App& verb, Parser& parser) {
   const std::span<const std::string_view> shells = completed_shells();
   verb.add_option("shell", parser.line.options.shell)
-      ->required()
       ->check(CLI::IsMember(std::vector<std::string>(shells.begin(), shells.end())));
 }
 

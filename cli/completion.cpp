@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gemmery/device.hpp>
+#include <gemmery/error.hpp>
 
 #include "cli/command_line.hpp"
 #include "cli/verbs.hpp"
@@ -132,6 +133,12 @@ std::string completion_script(std::string_view shell) {
 }
 
 ExitCode print_completion(const Options& options, Output& output) {
+  if (options.shell.empty())
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "shell",
+                 .expected = fmt::format("one of {}", fmt::join(shells, ", ")),
+                 .got = "none",
+                 .hint = "see gemmery completion --help"});
   output.write(completion_script(options.shell));
   return ExitCode::success;
 }

@@ -12,6 +12,7 @@
 #include <device/abi/groups.hpp>
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
+#include <device/abi/sm90_shared.hpp>
 #include <device/abi/tile_order.hpp>
 #include <device/epilogue/output_place.cuh>
 #include <device/pipeline/stage_ring.cuh>
