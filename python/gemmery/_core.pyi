@@ -267,7 +267,7 @@ class GroupedGemmArguments(GemmArguments):
     range is treated like -1.
 
     Operands of an epilogue broadcast to (G, M, N), with T for the extent that differs: (G, 1, N) is one row for every group.
-    Kernels of the CPU run these, and those of simt on GPUs where the sizes are there.
+    Kernels of the CPU run these in every form; docs/grouped.md says what the families of GPUs run.
     ValueError names the operand or the first size that does not fit.
     """
 
