@@ -31,6 +31,10 @@ struct Parser {
   bool wants_csv = false;
 };
 
+std::vector<std::string> words_of(std::span<const std::string_view> words) {
+  return {words.begin(), words.end()};
+}
+
 void add_strings(CLI::App& verb, const std::string& name, std::vector<std::string>& values) {
   verb.add_option(name, values)
       ->expected(1)
@@ -174,8 +178,7 @@ void declare_emulate(CLI::App& verb, Parser& parser) {
 
 void declare_cache(CLI::App& verb, Parser& parser) {
   Options& options = parser.line.options;
-  verb.add_option("action", options.action)
-      ->check(CLI::IsMember({"stat", "list", "verify", "prune", "clear"}));
+  verb.add_option("action", options.action)->check(CLI::IsMember(words_of(cache_actions())));
   verb.add_option("--bytes", options.bytes)
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
   add_format(verb, parser);
@@ -184,9 +187,8 @@ void declare_cache(CLI::App& verb, Parser& parser) {
 void declare_doctor(CLI::App& verb, Parser& parser) { verb.add_flag("--json", parser.wants_json); }
 
 void declare_completion(CLI::App& verb, Parser& parser) {
-  const std::span<const std::string_view> shells = completed_shells();
   verb.add_option("shell", parser.line.options.shell)
-      ->check(CLI::IsMember(std::vector<std::string>(shells.begin(), shells.end())));
+      ->check(CLI::IsMember(words_of(completed_shells())));
 }
 
 using Declaration = void (*)(CLI::App&, Parser&);
@@ -297,6 +299,12 @@ void check_counts(const CommandLine& line) {
 }  // namespace
 
 std::span<const std::string_view> verbs() { return all_verbs; }
+
+std::span<const std::string_view> cache_actions() {
+  static constexpr std::array<std::string_view, 5> actions{"stat", "list", "verify", "prune",
+                                                           "clear"};
+  return actions;
+}
 
 CommandLine parse_command_line(int argc, const char* const* argv) {
   const std::span<const char* const> words(argv, static_cast<std::size_t>(argc));

@@ -83,6 +83,9 @@ struct CommandLine {
 
 std::span<const std::string_view> verbs();
 
+// What `gemmery cache` may be asked to do.
+std::span<const std::string_view> cache_actions();
+
 // Throws Error (invalid_argument) for unknown verbs, options and values.
 CommandLine parse_command_line(int argc, const char* const* argv);
 

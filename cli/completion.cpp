@@ -20,7 +20,6 @@ constexpr std::array<std::string_view, 3> shells{"bash", "zsh", "fish"};
 
 constexpr std::string_view targets =
     "cpu sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_103 sm_110 sm_120 sm_121";
-constexpr std::string_view cache_actions = "stat list verify prune clear";
 
 // cpu, the first GPUs, devices that need not be here, emulated ones.
 std::string device_words() {
@@ -34,7 +33,7 @@ std::string device_words() {
 // What may stand where the verb takes no option: the first words of problems, or of what the verb
 // takes in their place.
 std::string operand_words(std::string_view verb) {
-  if (verb == "cache") return std::string(cache_actions);
+  if (verb == "cache") return fmt::format("{}", fmt::join(cache_actions(), " "));
   if (verb == "completion") return fmt::format("{}", fmt::join(shells, " "));
   if (verb == "doctor" || verb == "emulate") return {};
   std::string words = "gemm grouped_gemm";

@@ -50,6 +50,10 @@ void bind_cache(nb::module_& module);
 void bind_log(nb::module_& module);
 void bind_user_kernels(nb::module_& module);
 
+// Throws Error.
+[[noreturn]] void refuse(std::string_view operand, std::string expected, std::string got,
+                         std::string hint = {}, ErrorKind kind = ErrorKind::invalid_argument);
+
 // --- conversions ---------------------------------------------------------------------------------
 
 // The element type that a Python object stands for: DType, a name, a torch, NumPy or ml_dtypes

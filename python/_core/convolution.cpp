@@ -13,15 +13,6 @@
 namespace gemmery::python {
 namespace {
 
-[[noreturn]] void refuse(std::string_view operand, std::string expected, std::string got,
-                         std::string hint = {}, ErrorKind kind = ErrorKind::invalid_argument) {
-  throw Error({.kind = kind,
-               .operand = std::string(operand),
-               .expected = std::move(expected),
-               .got = std::move(got),
-               .hint = std::move(hint)});
-}
-
 // --- tensors -------------------------------------------------------------------------------------
 
 // Channels last: what torch counts second. A tensor of lower rank broadcasts by NumPy's rule to the

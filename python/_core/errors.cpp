@@ -36,6 +36,15 @@ void raise(const Error& error, const std::exception_ptr& thrown) {
 
 }  // namespace
 
+void refuse(std::string_view operand, std::string expected, std::string got, std::string hint,
+            ErrorKind kind) {
+  throw Error({.kind = kind,
+               .operand = std::string(operand),
+               .expected = std::move(expected),
+               .got = std::move(got),
+               .hint = std::move(hint)});
+}
+
 nb::object make_exception(const Error& error) {
   return nb::module_::import_("gemmery.errors")
       .attr("_make")(static_cast<int>(error.kind()), text(error.what()), text(error.operand()),

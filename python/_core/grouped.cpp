@@ -14,15 +14,6 @@
 namespace gemmery::python {
 namespace {
 
-[[noreturn]] void refuse(std::string_view operand, std::string expected, std::string got,
-                         std::string hint = {}, ErrorKind kind = ErrorKind::invalid_argument) {
-  throw Error({.kind = kind,
-               .operand = std::string(operand),
-               .expected = std::move(expected),
-               .got = std::move(got),
-               .hint = std::move(hint)});
-}
-
 // --- sizes ---------------------------------------------------------------------------------------
 
 constexpr const char* expected_sizes = "a packed vector of int32 or int64";

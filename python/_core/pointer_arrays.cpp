@@ -19,13 +19,6 @@
 namespace gemmery::python {
 namespace {
 
-[[noreturn]] void refuse(std::string operand, std::string expected, std::string got) {
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = std::move(operand),
-               .expected = std::move(expected),
-               .got = std::move(got)});
-}
-
 // Rows, columns and strides of every matrix.
 struct Matrix {
   DType dtype;

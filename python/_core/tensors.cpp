@@ -105,15 +105,6 @@ const TypeFacts& facts_of(nb::handle object) {
 
 // --- refusals ------------------------------------------------------------------------------------
 
-[[noreturn]] void refuse(std::string_view role, std::string expected, std::string got,
-                         std::string hint = {}, ErrorKind kind = ErrorKind::invalid_argument) {
-  throw Error({.kind = kind,
-               .operand = std::string(role),
-               .expected = std::move(expected),
-               .got = std::move(got),
-               .hint = std::move(hint)});
-}
-
 [[noreturn]] void refuse_type(nb::handle object, std::string_view role) {
   const std::string text = std::string(role) +
                            ": expected a tensor (torch, numpy, cupy, jax or any with DLPack 1.x), "

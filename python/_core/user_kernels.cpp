@@ -209,13 +209,6 @@ std::function<double(const Query&)> predicted_us_of(nb::handle function) {
 
 // --- from the fields that gemmery.own_kernels collects ------------------------------------------
 
-[[noreturn]] void refuse(std::string operand, std::string expected, std::string got) {
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = std::move(operand),
-               .expected = std::move(expected),
-               .got = std::move(got)});
-}
-
 // A field as C++ has it; TypeError with its name for a value of another kind, or out of range.
 template <class Value>
 Value read(nb::handle given, const std::string& name, std::string_view expected) {

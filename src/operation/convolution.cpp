@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <gemmery/error.hpp>
 
+#include "operation/names.hpp"
+
 namespace gemmery {
 namespace {
 
@@ -16,29 +18,21 @@ constexpr std::array<std::string_view, 3> kind_names{"fprop", "dgrad", "wgrad"};
 constexpr std::array<std::string_view, 2> mode_names{"cross_correlation", "convolution"};
 constexpr std::array<std::string_view, 2> batch_names{"groups", "images"};
 
-template <class Value, std::size_t count>
-std::optional<Value> find_name(const std::array<std::string_view, count>& names,
-                               std::string_view word) noexcept {
-  const auto found = std::ranges::find(names, word);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Value>(found - names.begin());
-}
-
 }  // namespace
 
 std::string_view name(ConvKind kind) noexcept { return kind_names[static_cast<std::size_t>(kind)]; }
 std::optional<ConvKind> parse_conv_kind(std::string_view word) noexcept {
-  return find_name<ConvKind>(kind_names, word);
+  return operation::find_name<ConvKind>(kind_names, word);
 }
 std::string_view name(ConvMode mode) noexcept { return mode_names[static_cast<std::size_t>(mode)]; }
 std::optional<ConvMode> parse_conv_mode(std::string_view word) noexcept {
-  return find_name<ConvMode>(mode_names, word);
+  return operation::find_name<ConvMode>(mode_names, word);
 }
 std::string_view name(ConvBatch batch) noexcept {
   return batch_names[static_cast<std::size_t>(batch)];
 }
 std::optional<ConvBatch> parse_conv_batch(std::string_view word) noexcept {
-  return find_name<ConvBatch>(batch_names, word);
+  return operation::find_name<ConvBatch>(batch_names, word);
 }
 
 }  // namespace gemmery

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "operation/epilogue_operands.hpp"
+#include "operation/names.hpp"
 #include "operation/overlap.hpp"
 #include "operation/refusal.hpp"
 
@@ -19,33 +20,25 @@ constexpr std::array<std::string_view, 6> size_names{"ends",   "prefix", "counts
 constexpr std::array<std::string_view, 3> ragged_names{"m", "n", "k"};
 constexpr std::array<std::string_view, 2> outside_names{"untouched", "zero"};
 
-template <class Value, std::size_t count>
-std::optional<Value> find_name(const std::array<std::string_view, count>& names,
-                               std::string_view word) noexcept {
-  const auto found = std::ranges::find(names, word);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Value>(found - names.begin());
-}
-
 }  // namespace
 
 std::string_view name(GroupSizes sizes) noexcept {
   return size_names[static_cast<std::size_t>(sizes)];
 }
 std::optional<GroupSizes> parse_group_sizes(std::string_view word) noexcept {
-  return find_name<GroupSizes>(size_names, word);
+  return operation::find_name<GroupSizes>(size_names, word);
 }
 std::string_view name(Ragged ragged) noexcept {
   return ragged_names[static_cast<std::size_t>(ragged)];
 }
 std::optional<Ragged> parse_ragged(std::string_view word) noexcept {
-  return find_name<Ragged>(ragged_names, word);
+  return operation::find_name<Ragged>(ragged_names, word);
 }
 std::string_view name(OutsideGroups outside) noexcept {
   return outside_names[static_cast<std::size_t>(outside)];
 }
 std::optional<OutsideGroups> parse_outside_groups(std::string_view word) noexcept {
-  return find_name<OutsideGroups>(outside_names, word);
+  return operation::find_name<OutsideGroups>(outside_names, word);
 }
 
 }  // namespace gemmery

@@ -71,6 +71,18 @@ def words_of(text):
     return re.sub(r"^#+ ", "", text, flags=re.MULTILINE).replace("`", "").split()
 
 
+class WithNvrtc(unittest.TestCase):
+    """Skipped where kernels cannot be compiled. Each test has a folder of its own."""
+
+    def setUp(self):
+        report = json_lines(run("doctor", "--json").stdout)[0]
+        if not any(library["found"] for library in report["libraries"] if library["name"] == "NVRTC"):
+            self.skipTest("no NVRTC")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+
 class Help(unittest.TestCase):
     def test_without_a_verb_is_the_manual_up_to_the_first_verb(self):
         for words in (["--help"], ["-h"], ["help"]):
@@ -614,7 +626,7 @@ class Bench(unittest.TestCase):
         self.assertNotIn("\r", run("bench", *self.QUICK, *SMALL).stderr)
 
 
-class Emulate(unittest.TestCase):
+class Emulate(WithNvrtc):
     """A kernel of the user's own; needs NVRTC, no GPU."""
 
     SOURCE = """\
@@ -631,12 +643,7 @@ __global__ void sum(const float* numbers, float* sums) {
 """
 
     def setUp(self):
-        report = json_lines(run("doctor", "--json").stdout)[0]
-        if not any(library["found"] for library in report["libraries"] if library["name"] == "NVRTC"):
-            self.skipTest("no NVRTC")
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.kernel = self.folder / "reduce.cu"
         header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1024,), }\n"
         ones = struct.pack("<1024f", *[1.0] * 1024)
@@ -695,16 +702,12 @@ __global__ void sum(const float* numbers, float* sums) {
                 self.assertEqual(done.stdout, "")
 
 
-class Compile(unittest.TestCase):
+class Compile(WithNvrtc):
     """Into a file and out of it; needs NVRTC, no GPU."""
 
     def setUp(self):
-        report = json_lines(run("doctor", "--json").stdout)[0]
-        if not any(library["found"] for library in report["libraries"] if library["name"] == "NVRTC"):
-            self.skipTest("no NVRTC")
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.file = str(pathlib.Path(folder.name) / "a file of kernels")
+        super().setUp()
+        self.file = str(self.folder / "a file of kernels")
 
     def test_writes_a_file_that_can_be_looked_into(self):
         done = run("compile", *SMALL, "gemm", "64x64x64", "a=f32", "--target", "sm_80", "--target", "sm_90", "-o", self.file, "--json")
@@ -771,18 +774,14 @@ class Compile(unittest.TestCase):
         self.assertNotIn("\r", run("compile", *SMALL, "--target", "sm_90", "-o", self.file).stderr)
 
 
-class Inspect(unittest.TestCase):
+class Inspect(WithNvrtc):
     """gemmery inspect, with a compiler."""
 
     PROBLEM = ("gemm", "64x64x64", "a=f32", "--target", "sm_90")
 
     def setUp(self):
-        report = json_lines(run("doctor", "--json").stdout)[0]
-        if not any(library["found"] for library in report["libraries"] if library["name"] == "NVRTC"):
-            self.skipTest("no NVRTC")
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.file = str(pathlib.Path(folder.name) / "kernels")
+        super().setUp()
+        self.file = str(self.folder / "kernels")
 
     def show(self, *words):
         done = run("inspect", *words)
@@ -950,16 +949,11 @@ class Variables(unittest.TestCase):
             self.assertFalse(log.exists() and log.read_text())
 
 
-class Cache(unittest.TestCase):
+class Cache(WithNvrtc):
     """gemmery cache on a cache of the test's own; the entries come from a compilation, so NVRTC is needed, no GPU."""
 
     def setUp(self):
-        report = json_lines(run("doctor", "--json").stdout)[0]
-        if not any(library["found"] for library in report["libraries"] if library["name"] == "NVRTC"):
-            self.skipTest("no NVRTC")
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.cache = self.folder / "cache"
         self.environment = {**os.environ, "GEMMERY_CACHE_DIR": str(self.cache)}
         for name in ("GEMMERY_CACHE_READONLY", "GEMMERY_CACHE_SHARED", "GEMMERY_CACHE_MAX_BYTES"):

@@ -68,12 +68,12 @@ constexpr SimtTile tile_of_two_slices{
 
 SimtTile simt_tile_of(SoundKernel kernel) {
   SimtTile tile = tile_of_two_slices;
-  if (kernel == SoundKernel::groups) tile.groups = templates::SimtGroups::ordered;
-  if (kernel == SoundKernel::indexed_groups) tile.groups = templates::SimtGroups::indexed_rows;
-  if (kernel == SoundKernel::listed) tile.groups = templates::SimtGroups::listed;
-  if (kernel == SoundKernel::conv_fprop) tile.groups = templates::SimtGroups::fprop;
-  if (kernel == SoundKernel::conv_dgrad) tile.groups = templates::SimtGroups::dgrad;
-  if (kernel == SoundKernel::conv_wgrad) tile.groups = templates::SimtGroups::wgrad;
+  if (kernel == SoundKernel::groups) tile.form = templates::SimtForm::ordered;
+  if (kernel == SoundKernel::indexed_groups) tile.form = templates::SimtForm::indexed_rows;
+  if (kernel == SoundKernel::listed) tile.form = templates::SimtForm::listed;
+  if (kernel == SoundKernel::conv_fprop) tile.form = templates::SimtForm::fprop;
+  if (kernel == SoundKernel::conv_dgrad) tile.form = templates::SimtForm::dgrad;
+  if (kernel == SoundKernel::conv_wgrad) tile.form = templates::SimtForm::wgrad;
   return tile;
 }
 

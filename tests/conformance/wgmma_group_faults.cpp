@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The faults of sm90 kernels that find groups on the device.
 #include "tests/conformance/device_faults.hpp"
+#include "tests/conformance/shared_edits.hpp"
 
 namespace gemmery::conformance {
 namespace {
@@ -66,19 +67,16 @@ constexpr DeviceFault fault_table[] = {
                  "ptx::bar_sync<threads>(first_barrier);"}}}},
     {.name = "the table of tiles is off by one",
      .kernel = groups,
-     .edits = {{{"ptx::lanes_where(sum <= tile)", "ptx::lanes_where(sum < tile)"}}}},
+     .edits = shared_edits::tiles_off_by_one},
     {.name = "sizes of 64 bits are read in 32",
      .kernel = groups,
-     .edits = {{{"if (groups_.is_wide != 0) {", "if (false) {"}}}},
+     .edits = shared_edits::sizes_in_32_bits},
     {.name = "one group too many is scanned",
      .kernel = groups,
-     .edits = {{{"const bool is_group = group < groups_.count;",
-                 "const bool is_group = group <= groups_.count;"},
-                {"place.group < groups_.count; place.group += 32",
-                 "place.group <= groups_.count; place.group += 32"}}}},
+     .edits = shared_edits::one_group_too_many},
     {.name = "a scan that goes on has lost the tiles before",
      .kernel = groups,
-     .edits = {{{"inclusive_sum(own) + place.tiles;", "inclusive_sum(own);"}}}},
+     .edits = shared_edits::lost_tiles_before},
     {.name = "consumers do not wait for the producer to find a tile",
      .kernel = groups,
      .edits = {{{"const auto filled = ring_.wait_for_stage(cursor_);",
@@ -112,10 +110,10 @@ constexpr DeviceFault fault_table[] = {
                  ".initialize(abi::warps_per_consumer);"}}}},
     {.name = "padding behind a label is of its group",
      .kernel = groups,
-     .edits = {{{"label_at(groups, begin + element) == group", "true"}}}},
+     .edits = shared_edits::padding_in_group},
     {.name = "labels of 64 bits are read in 32",
      .kernel = groups,
-     .edits = {{{"groups.is_wide != 0", "false"}}}},
+     .edits = shared_edits::labels_in_32_bits},
     {.name = "tiles of padding are the last ones",
      .kernel = groups,
      .edits = {{{"return tile_.is_found; }", "return tile_.is_found && size() > 0; }"},
@@ -150,7 +148,7 @@ constexpr DeviceFault fault_table[] = {
                  "static_cast<int>(row) : no_element"}}}},
     {.name = "indices of 64 bits are read in 32",
      .kernel = scatter,
-     .edits = {{{"indices.is_wide != 0", "false"}}}},
+     .edits = shared_edits::indices_in_32_bits},
     {.name = "rows of no index are stored",
      .kernel = scatter,
      .edits = {{{"if (to == no_element) continue;", ""}}}},

@@ -38,20 +38,20 @@ inline std::int64_t pixels_of(const ConvolutionShape::Numbers& extents) {
   return extents[0] * extents[1] * extents[2];
 }
 
-inline TensorExtents image_extents(const ConvolutionShape& shape) {
-  TensorExtents tensor{.type = shape.images};
-  tensor.add(shape.image_count, pixels_of(shape.image) * shape.channels);
-  tensor.add(shape.channels, 1);
-  add_spatial(shape, shape.image, shape.channels, tensor);
+// A tensor with a number for each pixel and channel of every image.
+inline TensorExtents pixel_extents(const ConvolutionShape& shape, DataType type,
+                                   const ConvolutionShape::Numbers& pixels, std::int64_t channels) {
+  TensorExtents tensor{.type = type};
+  tensor.add(shape.image_count, pixels_of(pixels) * channels);
+  tensor.add(channels, 1);
+  add_spatial(shape, pixels, channels, tensor);
   return tensor;
 }
-
+inline TensorExtents image_extents(const ConvolutionShape& shape) {
+  return pixel_extents(shape, shape.images, shape.image, shape.channels);
+}
 inline TensorExtents output_extents(const ConvolutionShape& shape) {
-  TensorExtents tensor{.type = shape.outputs};
-  tensor.add(shape.image_count, pixels_of(shape.output) * shape.filter_count);
-  tensor.add(shape.filter_count, 1);
-  add_spatial(shape, shape.output, shape.filter_count, tensor);
-  return tensor;
+  return pixel_extents(shape, shape.outputs, shape.output, shape.filter_count);
 }
 
 inline TensorExtents filter_extents(const ConvolutionShape& shape) {

@@ -40,60 +40,18 @@ constexpr SimtTile integer_tiles[] = {
     {.m = 32, .n = 8, .k = 128, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
 };
 
-// For groups with many rows and with few. Not yet timed on a device.
-constexpr SimtTile f32_grouped_tiles[] = {
-    {.m = 64,
-     .n = 64,
-     .k = 16,
-     .thread_m = 8,
-     .thread_n = 4,
-     .k_slices = 2,
-     .stages = 3,
-     .groups = SimtGroups::ordered},
-    {.m = 16,
-     .n = 32,
-     .k = 64,
-     .thread_m = 4,
-     .thread_n = 4,
-     .k_slices = 8,
-     .stages = 4,
-     .groups = SimtGroups::ordered},
+// For groups with many rows and with few, and for convolutions. Not yet timed on a device.
+constexpr SimtTile f32_form_tiles[] = {
+    {.m = 64, .n = 64, .k = 16, .thread_m = 8, .thread_n = 4, .k_slices = 2, .stages = 3},
+    {.m = 16, .n = 32, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
 };
-constexpr SimtTile f64_grouped_tiles[] = {
-    {.m = 64,
-     .n = 64,
-     .k = 16,
-     .thread_m = 4,
-     .thread_n = 4,
-     .k_slices = 1,
-     .stages = 3,
-     .groups = SimtGroups::ordered},
-    {.m = 32,
-     .n = 32,
-     .k = 16,
-     .thread_m = 4,
-     .thread_n = 4,
-     .k_slices = 2,
-     .stages = 3,
-     .groups = SimtGroups::ordered},
+constexpr SimtTile f64_form_tiles[] = {
+    {.m = 64, .n = 64, .k = 16, .thread_m = 4, .thread_n = 4, .k_slices = 1, .stages = 3},
+    {.m = 32, .n = 32, .k = 16, .thread_m = 4, .thread_n = 4, .k_slices = 2, .stages = 3},
 };
-constexpr SimtTile integer_grouped_tiles[] = {
-    {.m = 64,
-     .n = 64,
-     .k = 32,
-     .thread_m = 4,
-     .thread_n = 4,
-     .k_slices = 1,
-     .stages = 2,
-     .groups = SimtGroups::ordered},
-    {.m = 32,
-     .n = 32,
-     .k = 64,
-     .thread_m = 4,
-     .thread_n = 4,
-     .k_slices = 2,
-     .stages = 3,
-     .groups = SimtGroups::ordered},
+constexpr SimtTile integer_form_tiles[] = {
+    {.m = 64, .n = 64, .k = 32, .thread_m = 4, .thread_n = 4, .k_slices = 1, .stages = 2},
+    {.m = 32, .n = 32, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 2, .stages = 3},
 };
 
 constexpr DType f32_outputs[] = {DType::float32, DType::float16, DType::bfloat16};
@@ -118,85 +76,52 @@ int word_bytes(SimtArithmetic arithmetic) noexcept {
   return arithmetic == SimtArithmetic::f64 ? 8 : 4;
 }
 
-// Behind a name, in the order of SimtGroups.
-constexpr std::array<std::string_view, 9> groups_words{
+// Behind a name, in the order of SimtForm.
+constexpr std::array<std::string_view, simt_form_count> form_words{
     "",      "groups", "groups-rows", "groups-columns", "groups-host", "groups-list",
     "fprop", "dgrad",  "wgrad"};
 
-abi::IndexedExtent indexed_extent(SimtGroups groups) noexcept {
-  switch (groups) {
-    case SimtGroups::indexed_rows:
+abi::IndexedExtent indexed_extent(SimtForm form) noexcept {
+  switch (form) {
+    case SimtForm::indexed_rows:
       return abi::IndexedExtent::rows;
-    case SimtGroups::indexed_columns:
+    case SimtForm::indexed_columns:
       return abi::IndexedExtent::columns;
     default:
       return abi::IndexedExtent::none;
   }
 }
 
-abi::ConvolutionKind convolution_kind(SimtGroups groups) noexcept {
-  switch (groups) {
-    case SimtGroups::fprop:
+abi::ConvolutionKind convolution_kind(SimtForm form) noexcept {
+  switch (form) {
+    case SimtForm::fprop:
       return abi::ConvolutionKind::fprop;
-    case SimtGroups::dgrad:
+    case SimtForm::dgrad:
       return abi::ConvolutionKind::dgrad;
-    case SimtGroups::wgrad:
+    case SimtForm::wgrad:
       return abi::ConvolutionKind::wgrad;
     default:
       return abi::ConvolutionKind::none;
   }
 }
 
-// The same tiles for groups of another kind.
+// The same tiles for each form.
 template <std::size_t count>
-constexpr std::array<SimtTile, count> with_groups(const SimtTile (&tiles)[count],
-                                                  SimtGroups groups) {
-  std::array<SimtTile, count> copies{};
-  for (std::size_t i = 0; i < count; ++i) {
-    copies[i] = tiles[i];
-    copies[i].groups = groups;
-  }
-  return copies;
-}
+struct TilesOfForms {
+  std::array<std::array<SimtTile, count>, simt_form_count> of{};
 
-template <std::size_t count>
-struct GroupedTiles {
-  std::array<SimtTile, count> ordered, indexed_rows, indexed_columns, in_table, listed, fprop,
-      dgrad, wgrad;
-
-  constexpr explicit GroupedTiles(const SimtTile (&tiles)[count])
-      : ordered(with_groups(tiles, SimtGroups::ordered)),
-        indexed_rows(with_groups(tiles, SimtGroups::indexed_rows)),
-        indexed_columns(with_groups(tiles, SimtGroups::indexed_columns)),
-        in_table(with_groups(tiles, SimtGroups::in_table)),
-        listed(with_groups(tiles, SimtGroups::listed)),
-        fprop(with_groups(tiles, SimtGroups::fprop)),
-        dgrad(with_groups(tiles, SimtGroups::dgrad)),
-        wgrad(with_groups(tiles, SimtGroups::wgrad)) {}
-  std::span<const SimtTile> of(SimtGroups groups) const noexcept {
-    switch (groups) {
-      case SimtGroups::indexed_rows:
-        return indexed_rows;
-      case SimtGroups::indexed_columns:
-        return indexed_columns;
-      case SimtGroups::in_table:
-        return in_table;
-      case SimtGroups::listed:
-        return listed;
-      case SimtGroups::fprop:
-        return fprop;
-      case SimtGroups::dgrad:
-        return dgrad;
-      case SimtGroups::wgrad:
-        return wgrad;
-      default:
-        return ordered;
+  constexpr explicit TilesOfForms(const SimtTile (&tiles)[count]) {
+    for (std::size_t form = 0; form < simt_form_count; ++form) {
+      for (std::size_t i = 0; i < count; ++i) {
+        of[form][i] = tiles[i];
+        of[form][i].form = static_cast<SimtForm>(form);
+      }
     }
   }
 };
-constexpr GroupedTiles f32_groups(f32_grouped_tiles);
-constexpr GroupedTiles f64_groups(f64_grouped_tiles);
-constexpr GroupedTiles integer_groups(integer_grouped_tiles);
+constexpr TilesOfForms f32_forms(f32_form_tiles);
+constexpr TilesOfForms f64_forms(f64_form_tiles);
+constexpr TilesOfForms integer_forms(integer_form_tiles);
 
 // --- names --------------------------------------------------------------------------------------
 
@@ -237,27 +162,18 @@ std::optional<SimtArithmetic> simt_arithmetic(DType a, DType b, DType accumulato
   return accumulator == DType::int32 ? SimtArithmetic::integer : SimtArithmetic::f32;
 }
 
-std::span<const SimtTile> simt_tiles(SimtArithmetic arithmetic) noexcept {
+std::span<const SimtTile> simt_tiles(SimtArithmetic arithmetic, SimtForm form) noexcept {
+  const auto pick = [&](const auto& plain, const auto& forms) -> std::span<const SimtTile> {
+    if (form == SimtForm::gemm) return plain;
+    return forms.of[static_cast<std::size_t>(form)];
+  };
   switch (arithmetic) {
     case SimtArithmetic::f32:
-      return f32_tiles;
+      return pick(f32_tiles, f32_forms);
     case SimtArithmetic::f64:
-      return f64_tiles;
+      return pick(f64_tiles, f64_forms);
     case SimtArithmetic::integer:
-      return integer_tiles;
-  }
-  return {};
-}
-
-std::span<const SimtTile> simt_grouped_tiles(SimtArithmetic arithmetic,
-                                             SimtGroups groups) noexcept {
-  switch (arithmetic) {
-    case SimtArithmetic::f32:
-      return f32_groups.of(groups);
-    case SimtArithmetic::f64:
-      return f64_groups.of(groups);
-    case SimtArithmetic::integer:
-      return integer_groups.of(groups);
+      return pick(integer_tiles, integer_forms);
   }
   return {};
 }
@@ -314,8 +230,8 @@ abi::SimtDesign simt_design(const OperandRules& rules, const SimtTile& tile) noe
           .k_slices = tile.k_slices,
           .stages = tile.stages,
           .has_c = rules.has_c,
-          .indexed = indexed_extent(tile.groups),
-          .convolution = convolution_kind(tile.groups)};
+          .indexed = indexed_extent(tile.form),
+          .convolution = convolution_kind(tile.form)};
 }
 
 abi::SimtDesign simt_design(const Kernel& kernel) noexcept {
@@ -336,25 +252,25 @@ std::string tile_text(const SimtTile& tile) {
 
 std::string simt_name(const Kernel& kernel) {
   const SimtTile tile = simt_tile(kernel);
-  return gemm_name(fmt::format("simt{}", simt_version), kernel.operands(),
-                   fmt::format("{}x{}x{}_{}x{}_k{}_s{}{}{}", tile.m, tile.n, tile.k, tile.thread_m,
-                               tile.thread_n, tile.k_slices, tile.stages,
-                               tile.groups == SimtGroups::none ? "" : "_",
-                               groups_words[static_cast<std::size_t>(tile.groups)]),
-                   kernel.epilogue());
+  return gemm_name(
+      fmt::format("simt{}", simt_version), kernel.operands(),
+      fmt::format("{}x{}x{}_{}x{}_k{}_s{}{}{}", tile.m, tile.n, tile.k, tile.thread_m,
+                  tile.thread_n, tile.k_slices, tile.stages, tile.form == SimtForm::gemm ? "" : "_",
+                  form_words[static_cast<std::size_t>(tile.form)]),
+      kernel.epilogue());
 }
 
 std::optional<SimtParts> parse_simt_name(std::string_view name) {
   const std::string head = fmt::format("simt{}", simt_version);
   auto name_parts = read_gemm_name(name, head, 5);
   const auto* const word =
-      name_parts ? std::ranges::find(groups_words, name_parts->design[4]) : groups_words.end();
-  const bool has_groups = word != groups_words.end() && !word->empty();
-  if (!has_groups) name_parts = read_gemm_name(name, head, 4);
+      name_parts ? std::ranges::find(form_words, name_parts->design[4]) : form_words.end();
+  const bool has_form = word != form_words.end() && !word->empty();
+  if (!has_form) name_parts = read_gemm_name(name, head, 4);
   if (!name_parts) return std::nullopt;
   const auto& words = name_parts->design;
   auto tile = read_tile(words[0], words[1], words[2], words[3]);
-  if (tile && has_groups) tile->groups = static_cast<SimtGroups>(word - groups_words.begin());
+  if (tile && has_form) tile->form = static_cast<SimtForm>(word - form_words.begin());
   if (!tile || !is_nonzero(*tile)) return std::nullopt;
   if (!abi::is_legal(simt_design(name_parts->rules, *tile))) return std::nullopt;
   return SimtParts{.rules = name_parts->rules, .tile = *tile, .epilogue = name_parts->epilogue};

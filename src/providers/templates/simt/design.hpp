@@ -20,8 +20,8 @@ inline constexpr int simt_version = 1;
 // What a kernel computes: one GEMM or a batch; groups, whose tiles it finds on the device; groups
 // whose rows (or columns) are found by indices, too; groups whose sizes were in host memory; a list
 // of problems; a convolution, whose elements it finds by pixel and tap.
-enum class SimtGroups : std::uint8_t {
-  none,
+enum class SimtForm : std::uint8_t {
+  gemm,
   ordered,
   indexed_rows,
   indexed_columns,
@@ -31,9 +31,10 @@ enum class SimtGroups : std::uint8_t {
   dgrad,
   wgrad
 };
-constexpr bool is_convolution(SimtGroups groups) noexcept { return groups >= SimtGroups::fprop; }
-constexpr bool are_groups(SimtGroups groups) noexcept {
-  return groups != SimtGroups::none && !is_convolution(groups);
+inline constexpr std::size_t simt_form_count = 9;
+constexpr bool is_convolution(SimtForm form) noexcept { return form >= SimtForm::fprop; }
+constexpr bool are_groups(SimtForm form) noexcept {
+  return form != SimtForm::gemm && !is_convolution(form);
 }
 
 // A simt kernel's design apart from its operand rules; stored in DesignBytes. It has no padding, so
@@ -46,7 +47,7 @@ struct SimtTile {
   std::uint8_t thread_n;
   std::uint8_t k_slices;
   std::uint8_t stages;
-  SimtGroups groups = SimtGroups::none;
+  SimtForm form = SimtForm::gemm;
 
   friend bool operator==(const SimtTile&, const SimtTile&) = default;
 };
@@ -59,9 +60,8 @@ enum class SimtArithmetic : std::uint8_t { f32, f64, integer };
 std::optional<SimtArithmetic> simt_arithmetic(DType a, DType b, DType accumulator) noexcept;
 
 // The tiles that discovery offers for an arithmetic, and the types of out and C.
-std::span<const SimtTile> simt_tiles(SimtArithmetic arithmetic) noexcept;
-// The tiles for grouped GEMMs and convolutions.
-std::span<const SimtTile> simt_grouped_tiles(SimtArithmetic arithmetic, SimtGroups groups) noexcept;
+std::span<const SimtTile> simt_tiles(SimtArithmetic arithmetic,
+                                     SimtForm form = SimtForm::gemm) noexcept;
 std::span<const DType> simt_outputs(SimtArithmetic arithmetic) noexcept;
 
 // The operand rules that discovery offers for this type: of A and B, and of out and C.

@@ -105,53 +105,50 @@ double finding_us(const SimtTile& tile, const GemmProblem& average, const Device
       average.l, std::ceil(tiles / 2 / std::max(device.multiprocessors, 1)), false, device);
 }
 
-std::string_view text_of(SimtGroups groups) {
-  switch (groups) {
-    case SimtGroups::indexed_rows:
+std::string_view text_of(SimtForm form) {
+  switch (form) {
+    case SimtForm::indexed_rows:
       return "rows by index";
-    case SimtGroups::indexed_columns:
+    case SimtForm::indexed_columns:
       return "columns by index";
-    case SimtGroups::in_table:
+    case SimtForm::in_table:
       return "sizes in host memory";
-    case SimtGroups::listed:
+    case SimtForm::listed:
       return "a list of problems";
-    case SimtGroups::fprop:
+    case SimtForm::fprop:
       return "fprop";
-    case SimtGroups::dgrad:
+    case SimtForm::dgrad:
       return "dgrad";
-    case SimtGroups::wgrad:
+    case SimtForm::wgrad:
       return "wgrad";
     default:
       return "elements in their groups' order";
   }
 }
 
-SimtGroups conv_of(ConvKind kind) {
+SimtForm conv_of(ConvKind kind) {
   switch (kind) {
     case ConvKind::fprop:
-      return SimtGroups::fprop;
+      return SimtForm::fprop;
     case ConvKind::dgrad:
-      return SimtGroups::dgrad;
+      return SimtForm::dgrad;
     case ConvKind::wgrad:
       break;
   }
-  return SimtGroups::wgrad;
+  return SimtForm::wgrad;
 }
 
-SimtGroups groups_of(const GemmProblem& problem) {
+SimtForm form_of(const GemmProblem& problem) {
   if (problem.convolution) return conv_of(problem.convolution->kind);
-  if (!problem.groups) return SimtGroups::none;
-  if (is_list(*problem.groups)) return SimtGroups::listed;
-  if (problem.groups->are_on_host) return SimtGroups::in_table;
-  if (!problem.groups->have_indices()) return SimtGroups::ordered;
-  return problem.groups->ragged == Ragged::n ? SimtGroups::indexed_columns
-                                             : SimtGroups::indexed_rows;
+  if (!problem.groups) return SimtForm::gemm;
+  if (is_list(*problem.groups)) return SimtForm::listed;
+  if (problem.groups->are_on_host) return SimtForm::in_table;
+  if (!problem.groups->have_indices()) return SimtForm::ordered;
+  return problem.groups->ragged == Ragged::n ? SimtForm::indexed_columns : SimtForm::indexed_rows;
 }
 
 std::span<const SimtTile> tiles_for(const GemmProblem& problem, SimtArithmetic arithmetic) {
-  const SimtGroups groups = groups_of(problem);
-  return groups == SimtGroups::none ? simt_tiles(arithmetic)
-                                    : simt_grouped_tiles(arithmetic, groups);
+  return simt_tiles(arithmetic, form_of(problem));
 }
 
 // Those rules of a list that one operand of the problem satisfies.
@@ -160,18 +157,6 @@ std::string find_label_failure(const GemmProblem& problem, SimtArithmetic arithm
   std::vector<GroupTileExtents> extents;
   for (const SimtTile& tile : tiles_for(problem, arithmetic)) extents.push_back(extents_of(tile));
   return templates::find_label_failure(extents, problem);
-}
-
-std::array<std::span<const SimtTile>, 9> all_tiles(SimtArithmetic arithmetic) {
-  return {simt_tiles(arithmetic),
-          simt_grouped_tiles(arithmetic, SimtGroups::ordered),
-          simt_grouped_tiles(arithmetic, SimtGroups::indexed_rows),
-          simt_grouped_tiles(arithmetic, SimtGroups::indexed_columns),
-          simt_grouped_tiles(arithmetic, SimtGroups::in_table),
-          simt_grouped_tiles(arithmetic, SimtGroups::listed),
-          simt_grouped_tiles(arithmetic, SimtGroups::fprop),
-          simt_grouped_tiles(arithmetic, SimtGroups::dgrad),
-          simt_grouped_tiles(arithmetic, SimtGroups::wgrad)};
 }
 
 template <std::size_t count>
@@ -197,19 +182,19 @@ bool is_useful(const OperandRule& c, const OperandRule& out) {
 }
 
 // Elements that are found by indices are not adjacent.
-bool takes_indices(const OperandRules& rules, SimtGroups groups) {
-  if (groups != SimtGroups::indexed_rows && groups != SimtGroups::indexed_columns) return true;
-  const bool is_of_rows = groups == SimtGroups::indexed_rows;
+bool takes_indices(const OperandRules& rules, SimtForm form) {
+  if (form != SimtForm::indexed_rows && form != SimtForm::indexed_columns) return true;
+  const bool is_of_rows = form == SimtForm::indexed_rows;
   const LayoutRule along = is_of_rows ? LayoutRule::column : LayoutRule::row;
   return (is_of_rows ? rules.a : rules.b).layout != along && rules.out.layout != along &&
          (!rules.has_c || rules.c.layout != along);
 }
 
 // Channels of A are adjacent along k; pixels and taps of B are found one by one.
-bool takes_windows(const OperandRules& rules, SimtGroups groups) {
-  if (!is_convolution(groups)) return true;
-  const bool finds_a = groups != SimtGroups::wgrad;
-  const bool finds_b = groups != SimtGroups::fprop;
+bool takes_windows(const OperandRules& rules, SimtForm form) {
+  if (!is_convolution(form)) return true;
+  const bool finds_a = form != SimtForm::wgrad;
+  const bool finds_b = form != SimtForm::fprop;
   // The others are matrices with channels (of dy) or taps (of w) adjacent.
   const bool fits_a =
       finds_a ? rules.a.layout == LayoutRule::row : rules.a.layout != LayoutRule::row;
@@ -245,7 +230,7 @@ void walk(std::span<const OperandRule> a, std::span<const OperandRule> b,
           for (const OperandRule& c_rule : c_or_none) {
             if (rules.has_c && !is_useful(c_rule, out_rule)) continue;
             rules.c = c_rule;
-            if (takes_indices(rules, tile.groups) && takes_windows(rules, tile.groups))
+            if (takes_indices(rules, tile.form) && takes_windows(rules, tile.form))
               visit(rules, tile);
           }
         }
@@ -321,13 +306,13 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
   if (Status status = check_carried(problem); !status) return status;
   const OperandRules& rules = kernel.operands();
   const SimtTile tile = simt_tile(kernel);
-  if (Status status = check_groups(are_groups(tile.groups), rules, problem); !status) return status;
-  if (is_convolution(tile.groups) != problem.convolution.has_value())
+  if (Status status = check_groups(are_groups(tile.form), rules, problem); !status) return status;
+  if (is_convolution(tile.form) != problem.convolution.has_value())
     return Status::fail(problem.convolution ? "operation: expected a GEMM, got a convolution"
                                             : "operation: expected a convolution, got a GEMM");
-  if (tile.groups != groups_of(problem))
-    return Status::fail(fmt::format("groups: expected {}, got {}", text_of(tile.groups),
-                                    text_of(groups_of(problem))));
+  if (tile.form != form_of(problem))
+    return Status::fail(
+        fmt::format("groups: expected {}, got {}", text_of(tile.form), text_of(form_of(problem))));
   const auto arithmetic = *simt_arithmetic(rules.a.dtype, rules.b.dtype, rules.accumulator);
   const auto check = [&](const char* operand, const OperandRule& rule) {
     if (holds_whole_runs(rule, tile, arithmetic, problem)) return Status::success();
@@ -400,7 +385,8 @@ void SimtFamily::enumerate(const std::function<void(const Kernel&)>& visit) cons
           const auto a_rules = simt_input_rules(a);
           const auto b_rules = simt_input_rules(b);
           const auto out_rules = simt_output_rules(out);
-          for (const auto tiles : all_tiles(arithmetic)) {
+          for (std::size_t form = 0; form < simt_form_count; ++form) {
+            const auto tiles = simt_tiles(arithmetic, static_cast<SimtForm>(form));
             walk(a_rules, b_rules, out_rules, {}, accumulator_of(arithmetic), tiles, add);
             for (const DType c : outputs) {
               const auto c_rules = simt_output_rules(c);
@@ -435,17 +421,16 @@ std::vector<DesignField> SimtFamily::design_fields(const Kernel& kernel) const {
       {"threads", std::to_string(threads_of(tile))},
       {"k_slices", std::to_string(tile.k_slices)},
       {"stages", std::to_string(tile.stages)}};
-  if (tile.groups == SimtGroups::in_table) {
+  if (tile.form == SimtForm::in_table) {
     fields.push_back({"groups", "in a table of the host"});
-  } else if (tile.groups == SimtGroups::listed) {
+  } else if (tile.form == SimtForm::listed) {
     fields.push_back({"groups", "a list of the host"});
-  } else if (are_groups(tile.groups)) {
+  } else if (are_groups(tile.form)) {
     fields.push_back({"groups", "found on the device"});
   }
-  if (tile.groups == SimtGroups::indexed_rows) fields.push_back({"indices", "rows"});
-  if (tile.groups == SimtGroups::indexed_columns) fields.push_back({"indices", "columns"});
-  if (is_convolution(tile.groups))
-    fields.push_back({"convolution", std::string(text_of(tile.groups))});
+  if (tile.form == SimtForm::indexed_rows) fields.push_back({"indices", "rows"});
+  if (tile.form == SimtForm::indexed_columns) fields.push_back({"indices", "columns"});
+  if (is_convolution(tile.form)) fields.push_back({"convolution", std::string(text_of(tile.form))});
   return fields;
 }
 

@@ -79,18 +79,18 @@ struct ParamsText {
   std::string_view type;
   std::string_view call;
 };
-ParamsText params_text(SimtGroups groups, bool has_c) {
-  switch (groups) {
-    case SimtGroups::none:
+ParamsText params_text(SimtForm form, bool has_c) {
+  switch (form) {
+    case SimtForm::gemm:
       return {"SimtParams", "simt_gemm"};
-    case SimtGroups::ordered:
+    case SimtForm::ordered:
       return {"SimtGroupedParams", "simt_grouped_gemm"};
-    case SimtGroups::indexed_rows:
-    case SimtGroups::indexed_columns:
+    case SimtForm::indexed_rows:
+    case SimtForm::indexed_columns:
       return {"SimtIndexedParams", "simt_grouped_gemm"};
-    case SimtGroups::in_table:
+    case SimtForm::in_table:
       return {"SimtGroupTableParams", "simt_grouped_gemm"};
-    case SimtGroups::listed:
+    case SimtForm::listed:
       return {has_c ? "ProblemListWithC" : "ProblemList", "simt_list_gemm"};
     default:
       return {"SimtConvParams", "simt_conv_gemm"};
@@ -102,9 +102,9 @@ ParamsText params_text(SimtGroups groups, bool has_c) {
 runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const abi::SimtDesign design = simt_design(kernel);
   const bool is_default = kernel.epilogue() == default_epilogue;
-  const ParamsText params = params_text(simt_tile(kernel).groups, design.has_c);
+  const ParamsText params = params_text(simt_tile(kernel).form, design.has_c);
   const EpilogueText epilogue = epilogue_text(kernel, false, params.type, params.call);
-  const bool is_listed = simt_tile(kernel).groups == SimtGroups::listed;
+  const bool is_listed = simt_tile(kernel).form == SimtForm::listed;
   const std::string_view header = is_listed ? "simt_listed" : "simt";
   // A program needs additional registers: with two blocks per multiprocessor they would spill.
   const std::string_view blocks = is_default ? "least_blocks_per_multiprocessor(design)" : "1";

@@ -200,8 +200,6 @@ void SkinnyFamily::match(const Query& query, std::vector<RankedKernel>& kernels)
     const auto add = [&](const OperandRules& rules) {
       for (const SkinnyTile& plain : skinny_tiles(rules, side, *rows)) {
         for (const SkinnyTile& tile : with_splits(plain, rules, problem, query.device)) {
-          // A split takes registers, too.
-          if (tile.slices > 1 && !abi::is_legal(skinny_design(rules, tile))) continue;
           const Kernel kernel(*this, rules, DesignBytes::of(tile), problem.epilogue);
           if (find_misfit(kernel, query).empty())
             kernels.emplace_back(kernel, predict_skinny_us(tile, rules, problem, query.device));

@@ -86,6 +86,9 @@ std::vector<SkinnyTile> with_splits(const SkinnyTile& tile, const OperandRules& 
                                     const GemmProblem& problem, const DeviceInfo& device) {
   std::vector<SkinnyTile> all{tile};
   const abi::SkinnyDesign design = skinny_design(rules, tile);
+  abi::SkinnyDesign split = design;
+  split.splits_k = true;
+  if (!abi::is_legal(split)) return all;  // a split takes registers, too
   const double tiles = tile_count(design, tile, problem);
   const double places =
       static_cast<double>(device.multiprocessors) * resident_blocks(design, device);
