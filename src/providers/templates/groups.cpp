@@ -88,25 +88,12 @@ int ragged_tile(const GroupTileExtents& tile, const Groups& groups) {
   return groups.ragged == Ragged::n ? tile.n : tile.m;
 }
 
-// Ranges of one tensor or of a stack; nothing outside of them is written.
-bool is_form_of_kernels(const Groups& groups) {
-  const bool is_known = groups.sizes != GroupSizes::labels && groups.sizes != GroupSizes::list;
-  return is_known && !clears_outside(groups);
-}
-
 }  // namespace
 
-bool finds_groups(const Groups& groups) noexcept {
-  return !groups.are_on_host && is_form_of_kernels(groups);
-}
+bool has_labels(const Groups& groups) noexcept { return groups.sizes == GroupSizes::labels; }
 
-bool finds_labels(const Groups& groups) noexcept {
-  return groups.sizes == GroupSizes::labels && !groups.are_on_host &&
-         groups.outside == OutsideGroups::untouched;
-}
-
-bool has_table_of(const Groups& groups) noexcept {
-  return groups.are_on_host && is_form_of_kernels(groups);
+bool divides_tensors(const Groups& groups) noexcept {
+  return groups.sizes != GroupSizes::list && !(has_labels(groups) && groups.are_on_host);
 }
 
 bool clears_outside(const Groups& groups) noexcept {

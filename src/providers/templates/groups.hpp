@@ -18,14 +18,12 @@
 
 namespace gemmery::templates {
 
-// True if kernels find groups of this form: their sizes are on the device, and elements outside all
-// groups stay unchanged.
-bool finds_groups(const Groups& groups) noexcept;
+// Whether each row or column has a label, which kernels read for a tile.
+bool has_labels(const Groups& groups) noexcept;
 
-// Whether kernels that read a tile's label take these groups: labels on the device.
-bool finds_labels(const Groups& groups) noexcept;
-// The same for sizes in host memory, for which kernels get a table.
-bool has_table_of(const Groups& groups) noexcept;
+// True for the forms that every family of groups takes: ranges of tensors, or of a stack, whose
+// sizes are on the device or, except labels, in host memory, where kernels get a table of them.
+bool divides_tensors(const Groups& groups) noexcept;
 
 // Whether elements of out that belong to no group are to become zero. Where K differs, there are
 // none.

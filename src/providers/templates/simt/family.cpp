@@ -254,10 +254,7 @@ DType accumulator_of(SimtArithmetic arithmetic) {
 }  // namespace
 
 bool SimtFamily::takes_groups(const Groups& groups) const noexcept {
-  Groups divided = groups;
-  divided.outside = OutsideGroups::untouched;  // its kernels clear what is outside, too
-  return finds_groups(divided) || finds_labels(divided) || has_table_of(divided) ||
-         is_list(divided);
+  return divides_tensors(groups) || is_list(groups);
 }
 
 SimtFamily::SimtFamily()

@@ -165,8 +165,6 @@ std::string find_misfit(const Kernel& kernel, const Query& query) {
   return query.problem.groups ? find_label_failure(extents, query.problem) : std::string();
 }
 
-bool has_labels(const Groups& groups) { return groups.sizes == GroupSizes::labels; }
-
 // What no tile does for labels.
 std::string find_sm80_label_failure(const OperandRules& rules, const GemmProblem& problem) {
   std::vector<GroupTileExtents> extents;
@@ -332,10 +330,7 @@ void walk_rules(const Sm80Products& products, bool has_groups, Visit&& visit) {
 }  // namespace
 
 bool Sm80Family::takes_groups(const Groups& groups) const noexcept {
-  Groups divided = groups;
-  divided.outside = OutsideGroups::untouched;  // its kernels clear what is outside, too
-  return finds_groups(divided) || finds_labels(divided) || has_table_of(divided) ||
-         is_list(divided);
+  return divides_tensors(groups) || is_list(groups);
 }
 
 Sm80Family::Sm80Family()

@@ -120,9 +120,7 @@ Sm90Family::Sm90Family()
     : TemplateFamily({.name = "sm90", .version = sm90_version, .targets = sm90_targets}) {}
 
 bool Sm90Family::takes_groups(const Groups& groups) const noexcept {
-  Groups divided = groups;
-  divided.outside = OutsideGroups::untouched;  // its kernels clear what is outside, too
-  return finds_groups(divided) || finds_labels(divided) || has_table_of(divided);
+  return divides_tensors(groups);
 }
 
 bool Sm90Family::takes_indices(const Groups& groups) const noexcept {

@@ -182,7 +182,7 @@ void match_sm90_groups(const Family& family, const Query& query,
           groups.load(extents, tile_k_of(rules), std::max(query.device.multiprocessors, 1));
       const double time = (load ? prediction.microseconds(candidate, stages, *load)
                                 : prediction.microseconds(candidate, stages)) +
-                          group_us(average, extents, finds_labels(*problem.groups), query.device);
+                          group_us(average, extents, has_labels(*problem.groups), query.device);
       kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), problem.epilogue),
                            time * padding_factor(average, extents));
     }
