@@ -20,13 +20,20 @@
 namespace gemmery::conformance {
 namespace {
 
-constexpr std::int64_t patience = 1024;  // cases in which a fault must show; most do in the first
+// Cases in which a fault must show; most do in the first.
+constexpr std::int64_t first_rounds = 32;
+constexpr std::int64_t patience = 1024;
 
 std::int64_t most_cases(const DeviceFault& fault) {
   if (fault.on_emulator == Shows::seldom) return 16;
-  if (!fault.is_none()) return patience;
+  if (!fault.is_none()) return first_rounds;
   if (!program_of(fault.kernel).text.empty()) return 8;
   return is_simt(fault.kernel) ? 64 : 16;
+}
+
+// Whether the emulator is not expected to show it.
+bool is_silent(const DeviceFault& fault) {
+  return fault.is_none() || fault.on_emulator == Shows::seldom;
 }
 
 // Faults that few random problems show: many groups in few blocks, say.
@@ -38,6 +45,18 @@ std::string hunt_at_edges_of_seeds(const Kernel& kernel, Device device, std::uin
   return found;
 } catch (const Error& error) {
   return error.what();
+}
+
+std::string hunt(const Kernel& kernel, Device device, std::uint64_t seed) {
+  const DeviceFault& fault = fault_of(kernel);
+  std::string found =
+      hunt_at_random(kernel, {.device = device, .most_cases = most_cases(fault), .seed = seed});
+  if (!found.empty() || is_silent(fault)) return found;
+  found = hunt_at_edges_of_seeds(kernel, device, seed);
+  if (!found.empty()) return found;
+  return hunt_at_random(
+      kernel,
+      {.device = device, .most_cases = patience, .seed = seed, .first_cases = 2 * first_rounds});
 }
 
 // Emits the source of each sound kernel once, with all headers in it.
@@ -71,13 +90,10 @@ TEST(DeviceMutation, only_the_sound_kernels_pass) {
     if (!is_wanted(fault)) return;
     ++hunted;
     const Device device = *parse_device("emulated:h200");
-    const bool is_silent = fault.is_none() || fault.on_emulator == Shows::seldom;
-    std::string found =
-        hunt_at_random(kernel, {.device = device, .most_cases = most_cases(fault), .seed = seed});
-    if (found.empty() && !is_silent) found = hunt_at_edges_of_seeds(kernel, device, seed);
-    EXPECT_EQ(found.empty(), is_silent)
+    const std::string found = hunt(kernel, device, seed);
+    EXPECT_EQ(found.empty(), is_silent(fault))
         << fault.name << ", seed " << seed << ": "
-        << (is_silent ? found : fmt::format("passed {} cases", patience));
+        << (is_silent(fault) ? found : fmt::format("passed {} cases", patience));
     EXPECT_EQ(found.find("compile error"), std::string::npos) << found;
     std::cout << fmt::format("{:42} {}\n", fault.name,
                              found.empty() ? "not seen" : found.substr(0, found.find('\n')))

@@ -237,10 +237,10 @@ std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
     std::string found = hunt_in_chain(kernel, hunt.device, hunt.seed);
     if (!found.empty()) return found;
   }
-  for (std::int64_t cases = 1; cases <= hunt.most_cases; cases *= 2) {
+  for (std::int64_t cases = hunt.first_cases; cases <= hunt.most_cases; cases *= 2) {
     const SuiteReport report = run_suite({.kernels = {kernel},
                                           .cases = cases,
-                                          .seed = hunt.seed,
+                                          .seed = hunt.seed + static_cast<std::uint64_t>(cases),
                                           .threads = 1,
                                           .limits = limits_on(hunt.device, sound),
                                           .asks_others = false});

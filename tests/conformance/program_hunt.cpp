@@ -153,9 +153,9 @@ std::string hunt_in_bound_launches(const Kernel& kernel, Device device, Choices&
 }  // namespace
 
 std::string hunt_with_program(const Kernel& kernel, const Hunt& hunt) {
-  Choices choices(hunt.seed);
+  Choices choices(hunt.seed + static_cast<std::uint64_t>(hunt.first_cases));
   const bool makes_values = fault_of(kernel).kernel == SoundKernel::reduction;
-  for (std::int64_t cases = 1; cases <= hunt.most_cases; ++cases) {
+  for (std::int64_t cases = hunt.first_cases; cases <= hunt.most_cases; ++cases) {
     std::string found = hunt_in_trial(kernel, hunt.device, choices);
     if (found.empty() && makes_values) found = hunt_in_bound_launches(kernel, hunt.device, choices);
     if (!found.empty()) return fmt::format("within {} cases: {}", cases, found);
