@@ -60,6 +60,72 @@ TEST(TensorMap, each_broken_rule_is_named) {
   }
 }
 
+driver::Im2colTensorMap good_images() {
+  return {.address = memory,
+          .dtype = DType::float16,
+          .rank = 4,
+          .extents = {64, 56, 40, 32},
+          .byte_strides = {128, 56 * 128, 40 * 56 * 128},
+          .lower_corner = {-1, -1},
+          .upper_corner = {-1, -1},
+          .channels = 64,
+          .pixels = 256,
+          .element_strides = {1, 2, 2, 1, 1},
+          .swizzle = driver::cuda::TensorMapSwizzle::bytes128};
+}
+
+TEST(TensorMap, images_that_keep_the_rules_are_encoded) {
+  EXPECT_NO_THROW(driver::encode(install_fake_driver().api(), good_images()));
+}
+
+TEST(TensorMap, each_broken_rule_of_images_is_named) {
+  using View = driver::Im2colTensorMap;
+  struct Row {
+    const char* field;
+    std::function<void(View&)> spoil;
+  };
+  const Row rows[] = {
+      {"rank", [](View& view) { view.rank = 2; }},
+      {"rank", [](View& view) { view.rank = 6; }},
+      {"address", [](View& view) { view.address = memory + 8; }},
+      {"extent 3", [](View& view) { view.extents[3] = 0; }},
+      {"byte stride 2", [](View& view) { view.byte_strides[1] = 24; }},
+      {"element stride 1", [](View& view) { view.element_strides[1] = 9; }},
+      {"lower corner 0", [](View& view) { view.lower_corner[0] = -129; }},
+      {"lower corner 0",
+       [](View& view) {
+         view.lower_corner = {-17, 0, 0}, view.rank = 5;
+       }},
+      {"upper corner 1", [](View& view) { view.upper_corner[1] = 128; }},
+      {"pixel box 0", [](View& view) { view.upper_corner[0] = -57; }},
+      {"pixel box 1", [](View& view) { view.lower_corner[1] = 39; }},
+      {"channels", [](View& view) { view.channels = 0; }},
+      {"channels", [](View& view) { view.channels = 257; }},
+      {"channels in bytes", [](View& view) { view.channels = 72; }},
+      {"channels in bytes", [](View& view) { view.channels = 7; }},
+      {"pixels", [](View& view) { view.pixels = 1025; }},
+      {"pixels", [](View& view) { view.pixels = 0; }},
+  };
+  for (const Row& row : rows) {
+    View view = good_images();
+    view.extents[4] = 1;  // of a rank of 5
+    row.spoil(view);
+    const Error error = error_of([&] { driver::encode(install_fake_driver().api(), view); });
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+    EXPECT_EQ(error.operand(), std::string("tensor map: ") + row.field) << error.what();
+    EXPECT_FALSE(error.expected().empty());
+    EXPECT_FALSE(error.got().empty());
+  }
+}
+
+TEST(TensorMap, images_of_one_dimension_have_wide_corners) {
+  driver::Im2colTensorMap view = good_images();
+  view.rank = 3;
+  view.lower_corner[0] = -32768;
+  view.upper_corner[0] = 32767;
+  EXPECT_NO_THROW(driver::encode(install_fake_driver().api(), view));
+}
+
 TEST(TensorMap, a_type_that_the_hardware_does_not_know_is_unsupported) {
   driver::TiledTensorMap view = good_view();
   view.dtype = DType::float4_e2m1fn;
