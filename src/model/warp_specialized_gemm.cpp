@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "operation/convolution.hpp"
+
 namespace gemmery::model {
 namespace {
 
@@ -203,8 +205,13 @@ WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_t
   const auto copies = [&](const MatrixType& matrix) {
     return matrix.batch_stride == 0 ? 1.0 : batches_;
   };
-  const double a = static_cast<double>(problem.m) * k_ * element_bytes_ * copies(problem.a);
-  const double b = static_cast<double>(problem.n) * k_ * element_bytes_ * copies(problem.b);
+  // Taps of a convolution read the same elements.
+  const double a = problem.convolution
+                       ? operation::conv_bytes(problem, true)
+                       : static_cast<double>(problem.m) * k_ * element_bytes_ * copies(problem.a);
+  const double b = problem.convolution
+                       ? operation::conv_bytes(problem, false)
+                       : static_cast<double>(problem.n) * k_ * element_bytes_ * copies(problem.b);
   a_bytes_ = is_turned ? b : a;
   b_bytes_ = is_turned ? a : b;
   const double c_element_bytes = problem.c ? bit_width(problem.c->dtype) / 8.0 : 0.0;

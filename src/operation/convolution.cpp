@@ -342,4 +342,12 @@ ConvMemory memory_of(const GemmProblem& problem, bool is_a) noexcept {
   return {type, {1, 1, below + above}, true, below};
 }
 
+double conv_bytes(const GemmProblem& problem, bool is_a) noexcept {
+  const ConvTensors tensors = tensors_of(problem.convolution->kind);
+  double count = 1;
+  for (const std::int64_t extent : extents_of(*problem.convolution, is_a ? tensors.a : tensors.b))
+    count *= static_cast<double>(extent);
+  return count * bit_width((is_a ? problem.a : problem.b).dtype) / 8;
+}
+
 }  // namespace gemmery::operation

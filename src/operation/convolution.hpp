@@ -74,6 +74,9 @@ struct ConvMemory {
 };
 ConvMemory memory_of(const GemmProblem& problem, bool is_a) noexcept;
 
+// Bytes of all elements of A or B.
+double conv_bytes(const GemmProblem& problem, bool is_a) noexcept;
+
 // One dimension of a tensor beside that of the domain that it broadcasts to.
 struct BroadcastDimension {
   std::int64_t domain;

@@ -60,15 +60,6 @@ double flops_of(const Convolution& convolution) {
          static_cast<double>(convolution.channels / std::max(convolution.groups, 1));
 }
 
-double conv_bytes(const GemmProblem& problem, bool is_a) {
-  const operation::ConvTensors tensors = operation::tensors_of(problem.convolution->kind);
-  double count = 1;
-  for (const std::int64_t extent :
-       operation::extents_of(*problem.convolution, is_a ? tensors.a : tensors.b))
-    count *= static_cast<double>(extent);
-  return count * bit_width((is_a ? problem.a : problem.b).dtype) / 8;
-}
-
 std::uint64_t hash_of_convolution(const Convolution& convolution, std::uint64_t seed) {
   std::array<std::int64_t, 40> words{};
   std::size_t at = 0;
@@ -143,7 +134,7 @@ double GemmProblem::bytes() const noexcept {
   const auto dk = static_cast<double>(k);
   const auto dl = static_cast<double>(l);
   double sum = matrix_bytes(out, dl, dm, dn);
-  sum += convolution ? conv_bytes(*this, true) + conv_bytes(*this, false)
+  sum += convolution ? operation::conv_bytes(*this, true) + operation::conv_bytes(*this, false)
                      : matrix_bytes(a, dl, dm, dk) + matrix_bytes(b, dl, dk, dn);
   if (c) sum += varying_bytes(*c, dl, dm, dn);
   for (std::size_t i = 0; i < epilogue_operands.size(); ++i) {

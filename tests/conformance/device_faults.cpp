@@ -280,7 +280,8 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"consumer_warps * sharing_blocks", "consumer_warps"}}}},
     {.name = "both blocks bring the same half",
      .kernel = pair,
-     .edits = {{{"static_cast<int>(rank * half)", "static_cast<int>(0 * half)"}}}},
+     .edits = {{{"source.along_extent(extent, rank * half)",
+                 "source.along_extent(extent, 0 * half)"}}}},
     {.name = "sums of the other block are not waited for",
      .kernel = split,
      .edits = {{{"wait_for_phase(full_, phase_);", ""}}}},
@@ -864,13 +865,14 @@ std::span<const DeviceFault> device_faults() {
     faults.insert(faults.end(), conv_faults().begin(), conv_faults().end());
     faults.insert(faults.end(), mma_group_faults().begin(), mma_group_faults().end());
     faults.insert(faults.end(), wgmma_group_faults().begin(), wgmma_group_faults().end());
+    faults.insert(faults.end(), wgmma_conv_faults().begin(), wgmma_conv_faults().end());
     return faults;
   }();
   return all;
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 44> names{"simt",
+  constexpr std::array<std::string_view, 47> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, lists",
@@ -887,6 +889,9 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 coop, groups",
                                                    "sm90 coop, zeros outside of groups",
                                                    "sm90 coop, scattered groups",
+                                                   "sm90 1x2 coop, fprop",
+                                                   "sm90 k2 coop, dgrad",
+                                                   "sm90 2x1 coop, wgrad",
                                                    "sm90 coop, far elements",
                                                    "sm90 coop, transposed",
                                                    "sm90 coop, by registers",

@@ -31,6 +31,9 @@ enum class SoundKernel : std::uint8_t {
   wgmma_groups,      // grouped problems
   wgmma_outside,     // zeros outside of groups
   wgmma_scatter,     // rows of groups that indices name
+  wgmma_fprop,       // convolutions, images in im2col mode; a pair of blocks shares A
+  wgmma_dgrad,       // likewise, k over two blocks
+  wgmma_wgrad,       // likewise; a pair of blocks shares B
   far,               // elements far from each other, and a C; threads store out
   transposed,        // int8, both operands transposed in shared memory
   registers,         // int8, B through registers, pairs of rows of out^T stored at once
@@ -82,6 +85,7 @@ struct DeviceFault {
   SoundKernel kernel;
   std::array<Edit, 2> edits{};
   bool maps_a_row_too_many = false;  // planted on the host: in the tensor map of out
+  bool maps_a_later_corner = false;  // likewise, in that of images: the pixel box is moved by one
   Shows on_gpu = Shows::surely;      // in wrong results, or to a sanitizer
   Shows on_emulator = Shows::surely;
 
@@ -90,7 +94,8 @@ struct DeviceFault {
 
 constexpr bool is_simt(SoundKernel kernel) noexcept { return kernel <= SoundKernel::conv_wgrad; }
 constexpr bool is_of_convolutions(SoundKernel kernel) noexcept {
-  return kernel >= SoundKernel::conv_fprop && kernel <= SoundKernel::conv_wgrad;
+  return (kernel >= SoundKernel::conv_fprop && kernel <= SoundKernel::conv_wgrad) ||
+         (kernel >= SoundKernel::wgmma_fprop && kernel <= SoundKernel::wgmma_wgrad);
 }
 
 // Whether it is one of the family sm80.
@@ -116,6 +121,7 @@ std::span<const DeviceFault> group_faults() noexcept;        // of them
 std::span<const DeviceFault> conv_faults() noexcept;         // of them
 std::span<const DeviceFault> mma_group_faults() noexcept;    // of them
 std::span<const DeviceFault> wgmma_group_faults() noexcept;  // of them
+std::span<const DeviceFault> wgmma_conv_faults() noexcept;   // of them
 
 // "sm90 coop, reductions".
 std::string_view name(SoundKernel kernel) noexcept;

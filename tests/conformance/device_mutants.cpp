@@ -110,6 +110,28 @@ abi::SplitMode split_of(SoundKernel kernel) {
   }
 }
 
+templates::Sm90Form form_of(SoundKernel kernel) {
+  using enum templates::Sm90Form;
+  switch (kernel) {
+    case SoundKernel::pointers:
+      return pointers;
+    case SoundKernel::wgmma_groups:
+      return groups;
+    case SoundKernel::wgmma_outside:
+      return groups_with_zeros;
+    case SoundKernel::wgmma_scatter:
+      return scattered_groups;
+    case SoundKernel::wgmma_fprop:
+      return fprop_2d;
+    case SoundKernel::wgmma_dgrad:
+      return dgrad_2d;
+    case SoundKernel::wgmma_wgrad:
+      return wgrad_2d;
+    default:
+      return strided;
+  }
+}
+
 // Two stages as a rule, so that few blocks of k go round; two or three consumers, or two blocks.
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
@@ -138,11 +160,13 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   tile.by_registers = kernel == SoundKernel::registers;
   const bool has_slices = has_parts(kernel) && kernel != SoundKernel::stream;
   tile.slices = !has_slices ? 1 : kernel == SoundKernel::promoted_parts ? 2 : 3;
-  if (kernel == SoundKernel::pointers) tile.batches = templates::Sm90Batches::pointers;
-  if (kernel == SoundKernel::wgmma_groups) tile.batches = templates::Sm90Batches::groups;
-  if (kernel == SoundKernel::wgmma_outside)
-    tile.batches = templates::Sm90Batches::groups_with_zeros;
-  if (kernel == SoundKernel::wgmma_scatter) tile.batches = templates::Sm90Batches::scattered_groups;
+  if (kernel == SoundKernel::wgmma_fprop) tile.cluster_n = 2;
+  if (kernel == SoundKernel::wgmma_dgrad) tile.split_k = 2;
+  if (kernel == SoundKernel::wgmma_wgrad) {
+    tile.n = 128;
+    tile.cluster_m = 2;
+  }
+  tile.form = form_of(kernel);
   return tile;
 }
 
@@ -242,6 +266,8 @@ OperandRules sm90_rules(SoundKernel kernel) {
     rules.b = templates::repacked_rule(DType::bfloat16, LayoutRule::row);
     rules.out.alignment = 4;
   }
+  if (kernel == SoundKernel::wgmma_fprop) rules.b.layout = LayoutRule::column;
+  if (kernel == SoundKernel::wgmma_wgrad) rules.a.layout = LayoutRule::column;
   if (kernel == SoundKernel::far) rules.out.alignment = 4;
   if (kernel == SoundKernel::far || kernel == SoundKernel::pointers) {
     rules.c = rules.out;
@@ -301,6 +327,32 @@ driver::DriverApi with_maps_of_a_row_too_many(driver::DriverApi api) {
   sound_encode = api.cuTensorMapEncodeTiled;
   api.cuTensorMapEncodeTiled = encode_with_a_row_too_many;
   return api;
+}
+
+decltype(driver::DriverApi::cuTensorMapEncodeIm2col) sound_images = nullptr;
+
+driver::cuda::Result encode_with_a_later_corner(
+    driver::cuda::TensorMap* map, driver::cuda::TensorMapDataType type, std::uint32_t rank,
+    void* address, const std::uint64_t* extents, const std::uint64_t* byte_strides,
+    const int* lower_corner, const int* upper_corner, std::uint32_t channels, std::uint32_t pixels,
+    const std::uint32_t* element_strides, driver::cuda::TensorMapInterleave interleave,
+    driver::cuda::TensorMapSwizzle swizzle, driver::cuda::TensorMapL2Promotion promotion,
+    driver::cuda::TensorMapOutOfBounds out_of_bounds) {
+  const int lower[] = {lower_corner[0] + 1, lower_corner[1], lower_corner[2]};
+  const int upper[] = {upper_corner[0] + 1, upper_corner[1], upper_corner[2]};
+  return sound_images(map, type, rank, address, extents, byte_strides, lower, upper, channels,
+                      pixels, element_strides, interleave, swizzle, promotion, out_of_bounds);
+}
+
+driver::DriverApi with_a_later_corner(driver::DriverApi api) {
+  sound_images = api.cuTensorMapEncodeIm2col;
+  api.cuTensorMapEncodeIm2col = encode_with_a_later_corner;
+  return api;
+}
+
+driver::DriverApi faulty_api(const DeviceFault& fault, const driver::DriverApi& api) {
+  if (fault.maps_a_row_too_many) return with_maps_of_a_row_too_many(api);
+  return fault.maps_a_later_corner ? with_a_later_corner(api) : api;
 }
 
 // --- the family ---------------------------------------------------------------------------------
@@ -385,8 +437,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
     if (has_few_blocks(fault.kernel)) return pack_in_few_blocks(request, plan);
     if (is_mma(fault.kernel)) return sm80_.pack(request, plan);
     if (is_skinny(fault.kernel)) return skinny_.pack(request, plan);
-    const driver::DriverApi api =
-        fault.maps_a_row_too_many ? with_maps_of_a_row_too_many(request.driver) : request.driver;
+    const driver::DriverApi api = faulty_api(fault, request.driver);
     sm90_.pack({.kernel = request.kernel,
                 .arguments = request.arguments,
                 .device = request.device,

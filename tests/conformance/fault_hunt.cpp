@@ -89,6 +89,16 @@ constexpr const char* dgrad_lines[] = {
 constexpr const char* wgrad_lines[] = {
     "conv2d_wgrad 2x9x11x5 k=11 r=3 s=3 pad=2:1,1:2 stride=2,1 dilation=1,2 a=f32",
     "conv3d_wgrad 3x3x5x6x3 k=7 t=2 r=3 s=2 pad=1 a=f32 b=f32/ld=5"};
+constexpr const char* wgmma_fprop_lines[] = {
+    "conv2d_fprop 2x9x11x72 k=40 r=3 s=3 pad=2:1,1:2 stride=2,1 dilation=1,2 a=bf16 out=f32",
+    "conv2d_fprop 2x7x6x128 k=160 r=2 s=3 pad=1 groups=2 mode=convolution a=bf16 out=f32",
+    "conv2d_fprop 3x9x9x64 k=40 r=3 s=3 pad=1 batch=images a=bf16/ld=72 out=f32"};
+constexpr const char* wgmma_dgrad_lines[] = {
+    "conv2d_dgrad 2x9x11x72 k=104 r=3 s=3 pad=2:1,1:2 dilation=1,2 a=bf16 out=f32",
+    "conv2d_dgrad 2x7x6x80 k=128 r=3 s=3 pad=1 groups=2 mode=convolution a=bf16 out=f32"};
+constexpr const char* wgmma_wgrad_lines[] = {
+    "conv2d_wgrad 2x9x11x64 k=72 r=3 s=3 pad=2:1,1:2 stride=2,1 dilation=1,2 a=bf16 out=f32",
+    "conv2d_wgrad 2x7x6x128 k=48 r=2 s=3 pad=1 groups=2 a=bf16 b=bf16/ld=136 out=f32"};
 // With single rows and columns among them, and operands of both layouts.
 constexpr const char* list_lines[] = {
     "grouped_gemm 90x64x40 groups=9 list=host a=f32",
@@ -142,6 +152,12 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (kernel == SoundKernel::conv_fprop) return {std::begin(fprop_lines), std::end(fprop_lines)};
   if (kernel == SoundKernel::conv_dgrad) return {std::begin(dgrad_lines), std::end(dgrad_lines)};
   if (kernel == SoundKernel::conv_wgrad) return {std::begin(wgrad_lines), std::end(wgrad_lines)};
+  if (kernel == SoundKernel::wgmma_fprop)
+    return {std::begin(wgmma_fprop_lines), std::end(wgmma_fprop_lines)};
+  if (kernel == SoundKernel::wgmma_dgrad)
+    return {std::begin(wgmma_dgrad_lines), std::end(wgmma_dgrad_lines)};
+  if (kernel == SoundKernel::wgmma_wgrad)
+    return {std::begin(wgmma_wgrad_lines), std::end(wgmma_wgrad_lines)};
   if (kernel == SoundKernel::mma_table)
     return {std::begin(mma_table_lines), std::end(mma_table_lines)};
   if (kernel == SoundKernel::listed) return {std::begin(list_lines), std::end(list_lines)};

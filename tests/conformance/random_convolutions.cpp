@@ -45,7 +45,11 @@ GemmProblem random_convolution(const Kernel& kernel, Choices& choices) {
   constexpr std::array<std::string_view, 3> filter_names{"t", "r", "s"};
   const OperandRules& rules = kernel.operands();
   const std::string kind(kernel.metadata().design_value("convolution"));
-  const auto dimensions = static_cast<std::size_t>(choices.between(1, 3));
+  // Kernels of a number of dimensions load channels of groups, and those of wgrad, in whole stages.
+  const std::string own_dimensions(kernel.metadata().design_value("dimensions"));
+  const auto dimensions = own_dimensions.empty()
+                              ? static_cast<std::size_t>(choices.between(1, 3))
+                              : static_cast<std::size_t>(own_dimensions.front() - '0');
   const std::int64_t groups = choices.percent(25) ? choices.between(2, 3) : 1;
   std::string extents, filter, padding, stride, dilation;
   for (std::size_t d = 0; d < dimensions; ++d) {
@@ -57,15 +61,21 @@ GemmProblem random_convolution(const Kernel& kernel, Choices& choices) {
     stride += fmt::format("{}{}", comma, one.stride);
     dilation += fmt::format("{}{}", comma, one.dilation);
   }
+  const bool has_stages = !own_dimensions.empty() && (groups > 1 || kind == "wgrad");
+  const auto draw_count = [&] {
+    const auto stage = static_cast<std::int64_t>(128 / byte_width(rules.a.dtype));
+    return groups * (has_stages ? stage * choices.between(1, 2) : draw_channels(rules, choices));
+  };
   std::string line =
       fmt::format("conv{}d_{} {}{}x{} k={}{} pad={} stride={} dilation={} groups={}{}", dimensions,
-                  kind, choices.between(1, 3), extents, groups * draw_channels(rules, choices),
-                  groups * draw_channels(rules, choices), filter, padding, stride, dilation, groups,
-                  choices.percent(20) ? " mode=convolution" : "");
+                  kind, choices.between(1, 3), extents, draw_count(), draw_count(), filter, padding,
+                  stride, dilation, groups, choices.percent(20) ? " mode=convolution" : "");
   line += operand_text("a", rules.a.dtype) + operand_text("b", rules.b.dtype) +
           operand_text("out", rules.out.dtype) + operand_text("acc", rules.accumulator);
   if (rules.has_c) line += operand_text("c", rules.c.dtype);
-  return parse_problem(line).problem;
+  GemmProblem problem = parse_problem(line).problem;
+  problem.math = rules.math;
+  return problem;
 }
 
 }  // namespace gemmery::conformance

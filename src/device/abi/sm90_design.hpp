@@ -19,6 +19,10 @@ namespace gemmery::abi {
 /// tile is finished while two others are multiplied.
 enum class Schedule : unsigned char { cooperative, ping_pong, rotation };
 
+/// The convolution that a kernel is for, if any. fprop and dgrad find rows of A by pixel, and k by
+/// tap and channel; wgrad columns of B by tap and channel, and k by pixel.
+enum class Sm90Conv : unsigned char { none, fprop, dgrad, wgrad };
+
 /// out is row major here; the host transposes a problem with a column-major out into out^T = B^T
 /// A^T.
 struct Sm90Design {
@@ -66,6 +70,8 @@ struct Sm90Design {
   bool clears_outside = false;
   // True if threads store rows of groups to rows of out that indices name.
   bool scatters_rows = false;
+  Sm90Conv conv = Sm90Conv::none;
+  int dimensions = 0;  // of a convolution's images: 1 to 3
 
   bool operator==(const Sm90Design&) const = default;
 };
@@ -93,6 +99,14 @@ namespace detail {
 GEMMERY_HOST_DEVICE
 constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 }  // namespace detail
+
+/// Of a convolution: which operand TMA loads in im2col mode.
+GEMMERY_HOST_DEVICE
+constexpr bool finds_rows(const Sm90Design& design) {
+  return design.conv == Sm90Conv::fprop || design.conv == Sm90Conv::dgrad;
+}
+GEMMERY_HOST_DEVICE
+constexpr bool finds_columns(const Sm90Design& design) { return design.conv == Sm90Conv::wgrad; }
 
 /// True if wgmma takes operands of this type that are not K-major. Others are transposed first.
 GEMMERY_HOST_DEVICE

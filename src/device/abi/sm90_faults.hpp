@@ -23,6 +23,7 @@ enum class Sm90Fault : unsigned char {
   raster,
   accumulators,
   groups,
+  convolution,
   stages,
   shared_bytes
 };
@@ -269,6 +270,20 @@ constexpr bool can_scatter_rows(const Sm90Design& design) {
          !design.has_adjacent_rows;
 }
 
+/// Filters of fprop and channels of images are K-major; filters of dgrad, and both operands of
+/// wgrad, are not. A copy of wgrad's B takes an atom of channels, which may not begin in the middle
+/// of an atom: the rest of it would belong to the next tap.
+GEMMERY_HOST_DEVICE
+constexpr bool is_sm90_conv(const Sm90Design& design) {
+  if (design.conv == Sm90Conv::none) return design.dimensions == 0;
+  const bool has_whole_atoms = !finds_columns(design) || design.tile_n % atom_extent(design) == 0 ||
+                               atom_extent(design) % design.tile_n == 0;
+  return design.dimensions >= 1 && design.dimensions <= 3 && has_whole_atoms &&
+         !design.has_pointers && !design.has_groups && !design.a_by_registers &&
+         (design.a_major == Major::k) == finds_rows(design) &&
+         (design.b_major == Major::k) == (design.conv == Sm90Conv::fprop);
+}
+
 /// Groups need a block without a cluster and consumers that share each tile. The group's ends and
 /// the tile's place need registers that more than 128 accumulators do not leave.
 GEMMERY_HOST_DEVICE
@@ -315,6 +330,7 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
   if (held_registers(design) > most_accumulator_registers(design)) return Sm90Fault::accumulators;
   if (design.has_groups ? !can_find_groups(design) : design.clears_outside || design.scatters_rows)
     return Sm90Fault::groups;
+  if (!is_sm90_conv(design)) return Sm90Fault::convolution;
   if (design.stages < 2 || design.stages > 8) return Sm90Fault::stages;
   return shared_bytes(design) > sm90_shared_limit ? Sm90Fault::shared_bytes : Sm90Fault::none;
 }

@@ -17,47 +17,53 @@ struct TmaOperand {
   bool is_shared;
 };
 
-/// The position of a tile in the operand.
+/// A tile of a matrix. What load_operand takes has these functions, one of them for each major: the
+/// place of a copy of a K-major operand, by its number and its first row; and of one that is not,
+/// by its first row (or column) and its first k.
 template <bool has_pointers>
-struct OperandPlace {
+struct MatrixTile {
+  const abi::TensorMap& map;
   int extent;
   int k;
   MapMatrix<has_pointers> matrix;
+
+  __device__ __forceinline__ auto along_k(unsigned, unsigned rows) const {
+    return box_at(k, extent + static_cast<int>(rows), matrix);
+  }
+  __device__ __forceinline__ auto along_extent(unsigned rows, unsigned first_k) const {
+    return box_at(extent + static_cast<int>(rows), k + static_cast<int>(first_k), matrix);
+  }
 };
 
 /// Called by one thread. `rank` is this block's rank in the cluster.
-template <TmaOperand operand, bool has_pointers>
-__device__ __forceinline__ void load_operand(unsigned tile, const abi::TensorMap& map,
-                                             const OperandPlace<has_pointers>& place,
-                                             unsigned barrier, unsigned rank) {
+template <TmaOperand operand, class Source>
+__device__ __forceinline__ void load_operand(unsigned tile, const Source& source, unsigned barrier,
+                                             unsigned rank) {
   constexpr unsigned short both = 3;
   if constexpr (operand.major == abi::Major::k) {
     constexpr unsigned rows = abi::rows_per_copy(operand.extent, operand.is_shared);
     constexpr unsigned bytes = rows * abi::sm90_swizzle_bytes;
     if constexpr (operand.is_shared) {
-      const auto mine = box_at(place.k, place.extent + static_cast<int>(rank * rows), place.matrix);
-      ptx::tma_load_multicast(tile + rank * bytes, map, mine, barrier, both);
+      ptx::tma_load_multicast(tile + rank * bytes, source.map, source.along_k(0, rank * rows),
+                              barrier, both);
     } else {
 #pragma unroll
-      for (unsigned copy = 0; copy < operand.extent / rows; ++copy) {
-        const auto part =
-            box_at(place.k, place.extent + static_cast<int>(copy * rows), place.matrix);
-        ptx::tma_load(tile + copy * bytes, map, part, barrier);
-      }
+      for (unsigned copy = 0; copy < operand.extent / rows; ++copy)
+        ptx::tma_load(tile + copy * bytes, source.map, source.along_k(copy, copy * rows), barrier);
     }
   } else {
     constexpr int atoms = (operand.extent + operand.atom - 1) / operand.atom;
     constexpr unsigned atom_bytes = operand.atom * abi::sm90_swizzle_bytes;
 #pragma unroll
     for (int atom = 0; atom < atoms; ++atom) {
-      const int extent = place.extent + atom * operand.atom;
+      const auto extent = static_cast<unsigned>(atom * operand.atom);
       const unsigned target = tile + static_cast<unsigned>(atom) * atom_bytes;
       if constexpr (operand.is_shared) {
         constexpr unsigned half = operand.atom / 2;
-        const auto mine = box_at(extent, place.k + static_cast<int>(rank * half), place.matrix);
-        ptx::tma_load_multicast(target + rank * (atom_bytes / 2), map, mine, barrier, both);
+        ptx::tma_load_multicast(target + rank * (atom_bytes / 2), source.map,
+                                source.along_extent(extent, rank * half), barrier, both);
       } else {
-        ptx::tma_load(target, map, box_at(extent, place.k, place.matrix), barrier);
+        ptx::tma_load(target, source.map, source.along_extent(extent, 0), barrier);
       }
     }
   }

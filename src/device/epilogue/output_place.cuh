@@ -3,6 +3,7 @@
 // prefetch of its operands, and the swizzle of staging tiles.
 #pragma once
 
+#include <device/abi/sm90_conv_params.hpp>
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/ptx/memory.cuh>
@@ -43,6 +44,10 @@ __device__ __forceinline__ const abi::GroupTable& table_of(const abi::Sm90Params
 
 __device__ __forceinline__ const abi::IndexParams& scatter_of(const abi::Sm90Params& params) {
   return reinterpret_cast<const abi::Sm90ScatterParams&>(params).scatter;
+}
+
+__device__ __forceinline__ const abi::Sm90ConvParams& with_windows(const abi::Sm90Params& params) {
+  return reinterpret_cast<const abi::Sm90ConvParams&>(params);
 }
 
 /// Prefetches a share of a matrix into L2 during the mainloop, for the reads of the epilogue.

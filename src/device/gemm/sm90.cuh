@@ -6,7 +6,9 @@
 //     | sm90_group_tiles: one warp of warpgroup 0 finds tiles, and tells the others of them
 //   A, B in global memory
 //     | sm90_load, by copy/tma_operand: one thread of warpgroup 0, tiles of 128 bytes of k, zeros
-//     | beyond edges; blocks of a cluster bring halves of what they share, to both
+//     | beyond edges; blocks of a cluster bring halves of what they share, to both. Of a
+//     convolution, | by copy/conv_operand, images come in im2col mode: a copy brings a tap of many
+//     pixels
 //   a[stage], b[stage] in shared memory, a ring between barriers (pipeline/stage_ring)
 //     | sm90_transpose, by copy/transposed_atom: what wgmma takes K-major only, in place; or, of A
 //     | with 8 bits, copy/register_operand: on its way to registers
@@ -354,7 +356,7 @@ __device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
       [](unsigned) {}, [](unsigned) {});
 }
 
-/// The same for groups.
+/// The same for groups and convolutions.
 template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupedParams& params) {
   static_assert(design.has_groups && !design.has_group_table && !design.scatters_rows);
@@ -364,6 +366,11 @@ template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupTableParams& params) {
   static_assert(design.has_groups && design.has_group_table);
   sm90_gemm<design>(params.grouped.gemm);
+}
+template <abi::Sm90Design design>
+__device__ __forceinline__ void sm90_gemm(const abi::Sm90ConvParams& params) {
+  static_assert(design.conv != abi::Sm90Conv::none);
+  sm90_gemm<design>(params.gemm);
 }
 template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90ScatterParams& params) {

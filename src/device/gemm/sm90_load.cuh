@@ -3,6 +3,7 @@
 #pragma once
 
 #include <device/abi/sm90_params.hpp>
+#include <device/copy/conv_operand.cuh>
 #include <device/copy/tma_operand.cuh>
 #include <device/epilogue/output_place.cuh>
 #include <device/gemm/sm90_shared.cuh>
@@ -11,13 +12,20 @@
 
 namespace gemmery::device {
 
-/// The matrices of a tile, kept between its stages. Empty if a multiplication finds them.
-template <bool has_pointers>
-struct TileMatrices {};
-template <>
-struct TileMatrices<true> {
+/// What is found once for a tile and kept between its stages: the matrices of a batch by pointers,
+/// or the first pixels of the copies of a convolution's A. Otherwise nothing.
+template <abi::Sm90Design design>
+struct TileSources {};
+template <abi::Sm90Design design>
+requires(design.has_pointers) struct TileSources<design> {
   MapMatrix<true> a;
   MapMatrix<true> b;
+};
+template <abi::Sm90Design design>
+requires(abi::finds_rows(design)) struct TileSources<design> {
+  static constexpr unsigned rows = abi::rows_per_copy(design.tile_m, design.cluster_n > 1);
+  static constexpr unsigned copies = design.cluster_n > 1 ? 1 : design.tile_m / rows;
+  FirstPixel<design.dimensions> pixels[copies];
 };
 
 template <abi::Sm90Design design>
@@ -41,15 +49,16 @@ class Sm90Load {
     clear_stages<abi::b_tile_bytes(design)>(shared_.b, params_.b_bytes);
   }
 
-  /// A tile, and the place of its matrices of A and B in tensor maps.
   struct Tile {
     OutputPlace place;
-    TileMatrices<design.has_pointers> matrices;
+    TileSources<design> sources;
   };
-  /// Reads the addresses of the matrices of a batch by pointers, once for a tile.
+  /// Once for a tile.
   __device__ __forceinline__ Tile find_tile(const OutputPlace& place) const {
     if constexpr (design.has_pointers)
       return {place, {a_matrix(place), b_matrix(place)}};
+    else if constexpr (abi::finds_rows(design))
+      return {place, find_pixels(place)};
     else
       return {place, {}};
   }
@@ -57,14 +66,33 @@ class Sm90Load {
   /// Copies a block of k of a tile to a stage; `barrier` counts its bytes. One thread calls it.
   __device__ __forceinline__ void load_stage(unsigned stage, const Tile& tile, int k,
                                              unsigned barrier) const {
-    load_operand<a_operand, design.has_pointers>(
-        ptx::cvta_shared(&shared_.a[stage]), params_.a,
-        {.extent = first_of<design.a_major>(tile.place.row), .k = k, .matrix = a_of(tile)}, barrier,
-        rank_);
-    load_operand<b_operand, design.has_pointers>(
-        ptx::cvta_shared(&shared_.b[stage]), params_.b,
-        {.extent = first_of<design.b_major>(tile.place.column), .k = k, .matrix = b_of(tile)},
-        barrier, rank_);
+    const unsigned a = ptx::cvta_shared(&shared_.a[stage]);
+    const unsigned b = ptx::cvta_shared(&shared_.b[stage]);
+    if constexpr (abi::finds_rows(design)) {
+      const auto& [gemm, window, filters] = with_windows(params_);
+      const auto tap = find_tap<design.dimensions>(window, filters, static_cast<unsigned>(k));
+      const unsigned batch = tile.place.batch;
+      load_operand<a_operand>(
+          a,
+          WindowRows<design.dimensions, TileSources<design>::copies>{
+              params_.a, tile.sources.pixels, tap, first_channel(window, batch)},
+          barrier, rank_);
+      load_operand<b_operand>(
+          b,
+          FilterColumns<design.dimensions>{params_.b, tap, static_cast<int>(tile.place.column),
+                                           static_cast<int>(batch * filters.batch_groups)},
+          barrier, rank_);
+    } else {
+      load_operand<a_operand>(a, a_tile(tile, k), barrier, rank_);
+      if constexpr (abi::finds_columns(design))
+        load_operand<b_operand>(b,
+                                WindowColumns<design.dimensions>{
+                                    params_.b, with_windows(params_).window, tile.place.column,
+                                    static_cast<unsigned>(k), tile.place.batch},
+                                barrier, rank_);
+      else
+        load_operand<b_operand>(b, b_tile(tile, k), barrier, rank_);
+    }
   }
 
  private:
@@ -95,17 +123,31 @@ class Sm90Load {
   __device__ __forceinline__ Matrix b_matrix(const OutputPlace& place) const {
     return find_in_map<design.has_pointers>(params_.b_array, place.batch * params_.b_batch_step);
   }
-  __device__ __forceinline__ Matrix a_of(const Tile& tile) const {
+  __device__ __forceinline__ MatrixTile<design.has_pointers> a_tile(const Tile& tile, int k) const {
+    const int row = first_of<design.a_major>(tile.place.row);
     if constexpr (design.has_pointers)
-      return tile.matrices.a;
+      return {params_.a, row, k, tile.sources.a};
     else
-      return a_matrix(tile.place);
+      return {params_.a, row, k, a_matrix(tile.place)};
   }
-  __device__ __forceinline__ Matrix b_of(const Tile& tile) const {
+  __device__ __forceinline__ MatrixTile<design.has_pointers> b_tile(const Tile& tile, int k) const {
+    const int column = first_of<design.b_major>(tile.place.column);
     if constexpr (design.has_pointers)
-      return tile.matrices.b;
+      return {params_.b, column, k, tile.sources.b};
     else
-      return b_matrix(tile.place);
+      return {params_.b, column, k, b_matrix(tile.place)};
+  }
+
+  /// Of a shared tile this block copies the part of its rank.
+  __device__ __forceinline__ TileSources<design> find_pixels(const OutputPlace& place) const {
+    using Sources = TileSources<design>;
+    const unsigned first = design.cluster_n > 1 ? rank_ * Sources::rows : 0;
+    Sources sources;
+#pragma unroll
+    for (unsigned copy = 0; copy < Sources::copies; ++copy)
+      sources.pixels[copy] = find_pixel<design.dimensions>(
+          with_windows(params_).window, place.row + first + copy * Sources::rows, place.batch);
+    return sources;
   }
 
   /// Zeroes what no copy fills, once: an operand may be smaller than its tile. The loop has few

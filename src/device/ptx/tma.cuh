@@ -22,6 +22,16 @@ struct FarBoxPlace {
   int far;
 };
 
+/// The place of consecutive pixels, for a map in im2col mode: a channel, the first pixel, width
+/// first, its image, and the offset of a tap, which is added to every pixel.
+template <int dimensions>
+struct PixelPlace {
+  int channel;
+  int image;
+  int pixel[dimensions];
+  unsigned short offset[dimensions];
+};
+
 __device__ inline void prefetch_tensormap(const abi::TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
@@ -65,6 +75,75 @@ __device__ inline void tma_load_multicast(unsigned shared, const abi::TensorMap&
       ".multicast::cluster [%0], [%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(shared),
       "l"(&map), "r"(place.adjacent), "r"(place.row), "r"(place.near), "r"(place.far), "r"(barrier),
       "h"(blocks)
+      : "memory");
+}
+
+/// Copies pixels; in the order of images, those that no image has and channels beyond the last are
+/// zeros.
+__device__ inline void tma_load(unsigned shared, const abi::TensorMap& map,
+                                const PixelPlace<1>& place, unsigned barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+      " [%0], [%1, {%2, %3, %4}], [%5], {%6};" ::"r"(shared),
+      "l"(&map), "r"(place.channel), "r"(place.pixel[0]), "r"(place.image), "r"(barrier),
+      "h"(place.offset[0])
+      : "memory");
+}
+
+__device__ inline void tma_load(unsigned shared, const abi::TensorMap& map,
+                                const PixelPlace<2>& place, unsigned barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+      " [%0], [%1, {%2, %3, %4, %5}], [%6], {%7, %8};" ::"r"(shared),
+      "l"(&map), "r"(place.channel), "r"(place.pixel[0]), "r"(place.pixel[1]), "r"(place.image),
+      "r"(barrier), "h"(place.offset[0]), "h"(place.offset[1])
+      : "memory");
+}
+
+__device__ inline void tma_load(unsigned shared, const abi::TensorMap& map,
+                                const PixelPlace<3>& place, unsigned barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+      " [%0], [%1, {%2, %3, %4, %5, %6}], [%7], {%8, %9, %10};" ::"r"(shared),
+      "l"(&map), "r"(place.channel), "r"(place.pixel[0]), "r"(place.pixel[1]), "r"(place.pixel[2]),
+      "r"(place.image), "r"(barrier), "h"(place.offset[0]), "h"(place.offset[1]),
+      "h"(place.offset[2])
+      : "memory");
+}
+
+/// The same to several blocks.
+__device__ inline void tma_load_multicast(unsigned shared, const abi::TensorMap& map,
+                                          const PixelPlace<1>& place, unsigned barrier,
+                                          unsigned short blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%2, %3, %4}], [%5], {%6}, %7;" ::"r"(shared),
+      "l"(&map), "r"(place.channel), "r"(place.pixel[0]), "r"(place.image), "r"(barrier),
+      "h"(place.offset[0]), "h"(blocks)
+      : "memory");
+}
+
+__device__ inline void tma_load_multicast(unsigned shared, const abi::TensorMap& map,
+                                          const PixelPlace<2>& place, unsigned barrier,
+                                          unsigned short blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%2, %3, %4, %5}], [%6], {%7, %8}, %9;" ::"r"(shared),
+      "l"(&map), "r"(place.channel), "r"(place.pixel[0]), "r"(place.pixel[1]), "r"(place.image),
+      "r"(barrier), "h"(place.offset[0]), "h"(place.offset[1]), "h"(blocks)
+      : "memory");
+}
+
+__device__ inline void tma_load_multicast(unsigned shared, const abi::TensorMap& map,
+                                          const PixelPlace<3>& place, unsigned barrier,
+                                          unsigned short blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%2, %3, %4, %5, %6}], [%7], {%8, %9, %10}, %11;" ::"r"(
+          shared),
+      "l"(&map), "r"(place.channel), "r"(place.pixel[0]), "r"(place.pixel[1]), "r"(place.pixel[2]),
+      "r"(place.image), "r"(barrier), "h"(place.offset[0]), "h"(place.offset[1]),
+      "h"(place.offset[2]), "h"(blocks)
       : "memory");
 }
 

@@ -15,17 +15,19 @@
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/name_words.hpp"
 #include "providers/templates/repacking.hpp"
+#include "providers/templates/sm90/convolution.hpp"
 #include "providers/templates/sm90/program.hpp"
 #include "providers/templates/tma_view.hpp"
 
 namespace gemmery::templates {
+
+static constexpr LayoutRule layouts[] = {LayoutRule::row, LayoutRule::column};
+
 namespace {
 
 OperandRule rule_of(DType dtype, LayoutRule layout) {
   return {.dtype = dtype, .layout = layout, .alignment = widest_access};
 }
-
-constexpr LayoutRule layouts[] = {LayoutRule::row, LayoutRule::column};
 
 bool keeps(const OperandRule& rule, const ProductOperand& operand) {
   return kernel::keeps_layout(rule.layout, operand.source, operand.rows, operand.columns) &&
@@ -61,6 +63,15 @@ std::span<const OperandRule> find_inputs(const GemmProblem& problem, OperandOf o
   return {rules.data(), count};
 }
 
+// The same, or the only rule of a convolution if kernels take it.
+std::span<const OperandRule> find_operand(const GemmProblem& problem, OperandOf operand,
+                                          std::array<OperandRule, 2>& rules) {
+  if (!problem.convolution) return find_inputs(problem, operand, rules);
+  if (!find_sm90_conv_failure(problem).empty()) return {};
+  rules[0] = sm90_conv_rules(problem)[operand == &OperandRules::a ? 0 : 1];
+  return std::span(rules).first(1);
+}
+
 // Threads store to any address; extents are limited as for TMA.
 std::string find_output_misfit(const OperandRule& rule, const GemmProblem& problem) {
   TmaView view = view_of(rule, problem.out, problem.m, problem.n, problem.l);
@@ -73,6 +84,8 @@ std::string find_output_misfit(const OperandRule& rule, const GemmProblem& probl
 // strides.
 std::span<const OperandRule> find_outputs(const GemmProblem& problem,
                                           std::array<OperandRule, 2>& rules) {
+  // Channels of a convolution's out are adjacent.
+  const auto layouts = std::span(templates::layouts).first(problem.convolution ? 1 : 2);
   const MatrixType& out = problem.out;
   std::size_t count = 0;
   const auto add = [&](LayoutRule layout, int widest) {
@@ -112,6 +125,12 @@ OperandRule nearest_input(const GemmProblem& problem, OperandOf operand) {
   return fitting.empty() ? repacked_rule(problem.a.dtype, LayoutRule::any) : fitting.front();
 }
 
+// Of a convolution, whatever its out is.
+OperandRules conv_rules(const GemmProblem& problem) {
+  const auto [a, b] = sm90_conv_rules(problem);
+  return {.a = a, .b = b, .c = {}, .out = repacked_rule(problem.out.dtype, LayoutRule::any)};
+}
+
 // Why no layout fits: the failure of the least demanding rules.
 std::string find_layout_failure(const GemmProblem& problem) {
   return find_misfit(OperandRules{.a = nearest_input(problem, &OperandRules::a),
@@ -143,12 +162,18 @@ std::string find_sm90_type_failure(const Query& query) {
 std::string find_sm90_failure(const Query& query) {
   std::string failure = find_sm90_type_failure(query);
   if (!failure.empty()) return failure;
+  if (query.problem.convolution) return find_misfit(conv_rules(query.problem), query.problem);
   return FittingLayouts(query.problem).is_empty() ? find_layout_failure(query.problem) : "";
 }
 
 std::string find_misfit(const OperandRules& rules, const GemmProblem& problem) {
-  std::string misfit = find_misfit(product_a(rules, problem));
-  if (misfit.empty()) misfit = find_misfit(product_b(rules, problem));
+  std::string misfit;
+  if (problem.convolution) {
+    misfit = find_sm90_conv_failure(problem);
+  } else {
+    misfit = find_misfit(product_a(rules, problem));
+    if (misfit.empty()) misfit = find_misfit(product_b(rules, problem));
+  }
   return misfit.empty() ? find_output_misfit(rules.out, problem) : misfit;
 }
 
@@ -192,8 +217,8 @@ FittingLayouts::FittingLayouts(const GemmProblem& problem) {
   if (!products) return;
   std::array<OperandRule, 2> a_rules;
   std::array<OperandRule, 2> b_rules;
-  const auto of_a = find_inputs(problem, &OperandRules::a, a_rules);
-  const auto of_b = find_inputs(problem, &OperandRules::b, b_rules);
+  const auto of_a = find_operand(problem, &OperandRules::a, a_rules);
+  const auto of_b = find_operand(problem, &OperandRules::b, b_rules);
   std::array<OperandRule, 2> out_rules;
   const auto of_out = find_outputs(problem, out_rules);
   for (const OperandRule& a : of_a) {
@@ -234,8 +259,8 @@ bool fits_count(const Sm90Extents& extents, const Sm90Tile& tile, const GemmProb
   if (!fits_count(tiles, problem.l)) return false;
   const double all =
       static_cast<double>(tiles.rows) * tiles.columns * static_cast<double>(problem.l);
-  const double k_blocks =
-      abi::tiles_along(static_cast<unsigned>(problem.k), static_cast<int>(k_of_stage(problem)));
+  const double k_blocks = abi::tiles_along(static_cast<unsigned>(sm90_depth(problem)),
+                                           static_cast<int>(k_of_stage(problem)));
   const double units = tile.split == abi::SplitMode::stream ? std::max(k_blocks, 1.0) : tile.slices;
   return all * units <= 0x7fffffff;
 }
@@ -256,7 +281,8 @@ bool fits_one_wave(const Sm90TileCounts& tiles, std::uint16_t split_k, const Que
 bool may_split(const Sm90Extents& extents, const Query& query) {
   constexpr Sm90Tile largest{.m = 256, .n = 256, .cluster_m = 1, .cluster_n = 1, .stages = 0};
   constexpr std::int64_t shortest_k = 512;
-  return query.problem.k >= shortest_k && fits_one_wave(count_tiles(extents, largest), 2, query);
+  return sm90_depth(query.problem) >= shortest_k &&
+         fits_one_wave(count_tiles(extents, largest), 2, query);
 }
 
 bool is_worth_parts(const Sm90Extents& extents, const Sm90Tile& tile, const Query& query) {
@@ -266,9 +292,10 @@ bool is_worth_parts(const Sm90Extents& extents, const Sm90Tile& tile, const Quer
   const std::int64_t least_k = 4 * k_of_stage(query.problem);  // of a slice
   if (tile.split == abi::SplitMode::stream) {
     const double last_wave = waves - std::floor(waves);
-    return query.problem.k >= 2 * least_k && waves < 8 && last_wave > 0 && last_wave < 0.5;
+    return sm90_depth(query.problem) >= 2 * least_k && waves < 8 && last_wave > 0 &&
+           last_wave < 0.5;
   }
-  return waves * tile.slices <= 1 && query.problem.k >= tile.slices * least_k;
+  return waves * tile.slices <= 1 && sm90_depth(query.problem) >= tile.slices * least_k;
 }
 
 }  // namespace gemmery::templates

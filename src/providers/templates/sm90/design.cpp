@@ -6,6 +6,7 @@
 #include <array>
 
 #include "device/abi/simt_design.hpp"
+#include "providers/templates/name_words.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -37,7 +38,23 @@ abi::MmaMath abi_math(Math math) noexcept {
   }
 }
 
+// Both are in the order of forms: kinds, and dimensions within them.
+abi::Sm90Conv conv_of(const Sm90Tile& tile) noexcept {
+  if (!tile.is_convolution()) return abi::Sm90Conv::none;
+  const auto place = static_cast<int>(tile.form) - static_cast<int>(Sm90Form::fprop_1d);
+  return static_cast<abi::Sm90Conv>(static_cast<int>(abi::Sm90Conv::fprop) + place / 3);
+}
+int dimensions_of(const Sm90Tile& tile) noexcept {
+  if (!tile.is_convolution()) return 0;
+  return (static_cast<int>(tile.form) - static_cast<int>(Sm90Form::fprop_1d)) % 3 + 1;
+}
+
 }  // namespace
+
+Sm90Form form_of(const Convolution& convolution) noexcept {
+  return static_cast<Sm90Form>(static_cast<int>(Sm90Form::fprop_1d) +
+                               3 * static_cast<int>(convolution.kind) + convolution.dimensions - 1);
+}
 
 std::span<const Sm90Products> sm90_products() noexcept {
   using enum DType;
@@ -156,7 +173,18 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .has_groups = tile.has_groups(),
           .has_group_table = tile.has_group_table(),
           .clears_outside = tile.clears_outside(),
-          .scatters_rows = tile.scatters_rows()};
+          .scatters_rows = tile.scatters_rows(),
+          .conv = conv_of(tile),
+          .dimensions = dimensions_of(tile)};
+}
+
+bool is_legal(const OperandRules& rules, const Sm90Tile& tile) noexcept {
+  const bool is_fitting =
+      !tile.is_convolution() ||
+      (!is_turned(rules) && rules.a.layout != LayoutRule::any &&
+       rules.b.layout != LayoutRule::any && rules.a.alignment == widest_access &&
+       rules.b.alignment == widest_access);
+  return is_fitting && abi::is_legal(sm90_design(rules, tile));
 }
 
 bool has_vector_addend(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept {

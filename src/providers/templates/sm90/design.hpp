@@ -25,22 +25,36 @@ namespace gemmery::templates {
 inline constexpr int sm90_version = 7;
 inline constexpr std::array sm90_targets{Target{90, 'a'}};
 
-// What a kernel's batches may be: matrices at strides, also by pointers, or groups whose sizes the
-// kernel reads in memory, or in a table of the host; with zeros outside of groups, too; or with
-// rows that go where indices say.
-enum class Sm90Batches : std::uint8_t {
+// What a kernel multiplies: matrices at strides, also by pointers; groups whose sizes the kernel
+// reads in memory, or in a table of the host; with zeros outside of groups, too; or with rows that
+// go where indices say; or a convolution, by its kind and its spatial dimensions.
+enum class Sm90Form : std::uint8_t {
   strided,
   pointers,
   groups,
   group_table,
   groups_with_zeros,
   group_table_with_zeros,
-  scattered_groups
+  scattered_groups,
+  fprop_1d,
+  fprop_2d,
+  fprop_3d,
+  dgrad_1d,
+  dgrad_2d,
+  dgrad_3d,
+  wgrad_1d,
+  wgrad_2d,
+  wgrad_3d
 };
 
-inline constexpr Sm90Batches sm90_group_batches[] = {
-    Sm90Batches::groups, Sm90Batches::group_table, Sm90Batches::groups_with_zeros,
-    Sm90Batches::group_table_with_zeros, Sm90Batches::scattered_groups};
+inline constexpr Sm90Form sm90_group_forms[] = {
+    Sm90Form::groups, Sm90Form::group_table, Sm90Form::groups_with_zeros,
+    Sm90Form::group_table_with_zeros, Sm90Form::scattered_groups};
+inline constexpr Sm90Form sm90_conv_forms[] = {
+    Sm90Form::fprop_1d, Sm90Form::fprop_2d, Sm90Form::fprop_3d,
+    Sm90Form::dgrad_1d, Sm90Form::dgrad_2d, Sm90Form::dgrad_3d,
+    Sm90Form::wgrad_1d, Sm90Form::wgrad_2d, Sm90Form::wgrad_3d};
+Sm90Form form_of(const Convolution& convolution) noexcept;
 
 // An sm90 kernel's design apart from its operand rules; stored in DesignBytes. If out is column
 // major, the kernel computes out^T, and m counts the rows of out^T. It has no padding, so equal
@@ -65,18 +79,20 @@ struct Sm90Tile {
   // True if an operand that wgmma takes only K-major goes through registers: the one that the
   // kernel has as A (`is_turned`).
   bool by_registers = false;
-  Sm90Batches batches = Sm90Batches::strided;
+  Sm90Form form = Sm90Form::strided;
 
-  bool has_pointers() const noexcept { return batches == Sm90Batches::pointers; }
-  bool has_groups() const noexcept { return batches >= Sm90Batches::groups; }
+  bool has_pointers() const noexcept { return form == Sm90Form::pointers; }
+  bool has_groups() const noexcept {
+    return form >= Sm90Form::groups && form <= Sm90Form::scattered_groups;
+  }
   bool has_group_table() const noexcept {
-    return batches == Sm90Batches::group_table || batches == Sm90Batches::group_table_with_zeros;
+    return form == Sm90Form::group_table || form == Sm90Form::group_table_with_zeros;
   }
   bool clears_outside() const noexcept {
-    return batches == Sm90Batches::groups_with_zeros ||
-           batches == Sm90Batches::group_table_with_zeros;
+    return form == Sm90Form::groups_with_zeros || form == Sm90Form::group_table_with_zeros;
   }
-  bool scatters_rows() const noexcept { return batches == Sm90Batches::scattered_groups; }
+  bool scatters_rows() const noexcept { return form == Sm90Form::scattered_groups; }
+  bool is_convolution() const noexcept { return form >= Sm90Form::fprop_1d; }
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
 static_assert(sizeof(Sm90Tile) == 16);
@@ -126,6 +142,10 @@ std::span<const Sm90Products> sm90_products() noexcept;
 std::optional<Sm90Products> sm90_products_of(const GemmProblem& problem) noexcept;
 // Types of out and C, by the type of A.
 std::span<const DType> sm90_outputs(DType input) noexcept;
+
+// True if the design is legal for these rules. Kernels of convolutions are never transposed, and
+// copy nothing.
+bool is_legal(const OperandRules& rules, const Sm90Tile& tile) noexcept;
 
 // The design as the device sees it. The kernel must be of this family.
 abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noexcept;
@@ -189,6 +209,8 @@ std::string split_text(const Sm90Tile& tile);
 std::string schedule_text(const Sm90Tile& tile);
 std::string raster_text(abi::Raster raster);
 std::string repacked_text(const OperandRules& rules);
+// "conv2d_fprop", or "a GEMM".
+std::string operation_text(Sm90Form form);
 // "a" or "b" if that operand goes through registers, else "".
 std::string register_text(const OperandRules& rules, const Sm90Tile& tile);
 

@@ -38,16 +38,29 @@ std::string find_room_failure(const GemmProblem& problem) {
          "ones";
 }
 
-Sm90Batches batches_of(const GemmProblem& problem) {
-  return kernel::has_pointers(problem) ? Sm90Batches::pointers : Sm90Batches::strided;
+Sm90Form form_for(const GemmProblem& problem) {
+  if (problem.convolution) return form_of(*problem.convolution);
+  return kernel::has_pointers(problem) ? Sm90Form::pointers : Sm90Form::strided;
+}
+
+// True if copies of a wgrad's B begin at whole atoms.
+bool has_whole_atoms(const OperandRules& rules, const Sm90Tile& tile) {
+  const int atom = abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.b.dtype));
+  return tile.n % atom == 0 || atom % tile.n == 0;
 }
 
 // Calls add(candidate) for each design whose tiles of the problem fit the counters, and for each
 // split that runs in one wave.
 template <class Add>
-void walk_candidates(const Query& query, const OperandRules& rules, Add&& add) {
+void walk_candidates(const Query& query, const OperandRules& rules, Add&& add_candidate) {
   const std::int64_t batches = query.problem.l;
   const Sm90Extents extents = extents_of(is_turned(rules), query.problem);
+  // Tiles are listed for GEMMs.
+  const bool is_wgrad =
+      query.problem.convolution && query.problem.convolution->kind == ConvKind::wgrad;
+  const auto add = [&](const Sm90Candidate& candidate) {
+    if (!is_wgrad || has_whole_atoms(rules, candidate.tile)) add_candidate(candidate);
+  };
   const bool fits_all = fits_count(count_tiles(extents, smallest_tile), batches);
   const auto add_fitting = [&](std::span<const Sm90Candidate> candidates) {
     for (const Sm90Candidate& candidate : candidates)
@@ -67,11 +80,11 @@ void walk_candidates(const Query& query, const OperandRules& rules, Add&& add) {
 void match_default(const Family& family, const Query& query, const OperandRules& rules,
                    std::vector<RankedKernel>& kernels) {
   const Sm90Prediction prediction(query.problem, rules, query.device);
-  const Sm90Batches batches = batches_of(query.problem);
+  const Sm90Form form = form_for(query.problem);
   kernels.reserve(kernels.size() + sm90_candidates(rules).size());
   walk_candidates(query, rules, [&](const Sm90Candidate& candidate) {
     Sm90Tile tile = candidate.tile;
-    tile.batches = batches;
+    tile.form = form;
     kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), default_epilogue),
                          prediction.microseconds(candidate));
   });
@@ -80,16 +93,17 @@ void match_default(const Family& family, const Query& query, const OperandRules&
 // Adds the kernels with a register operand, which may transpose the product.
 void match_registers(const Family& family, const Query& query, const OperandRules& rules,
                      std::vector<RankedKernel>& kernels) {
+  if (query.problem.convolution) return;
   const auto candidates = sm90_register_candidates(rules);
   if (candidates.empty() || !can_store(rules, candidates.front().tile)) return;
   const bool turned = is_turned(rules, candidates.front().tile);
   const Sm90Prediction prediction(query.problem, rules, query.device, turned);
   const Sm90Extents extents = extents_of(turned, query.problem);
-  const Sm90Batches batches = batches_of(query.problem);
+  const Sm90Form form = form_for(query.problem);
   for (const Sm90Candidate& candidate : candidates) {
     if (!fits_count(count_tiles(extents, candidate.tile), query.problem.l)) continue;
     Sm90Tile tile = candidate.tile;
-    tile.batches = batches;
+    tile.form = form;
     kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), default_epilogue),
                          prediction.microseconds(candidate));
   }
@@ -100,7 +114,7 @@ void match_program(const Family& family, const Query& query, const OperandRules&
   const GemmProblem& problem = query.problem;
   const Sm90Prediction prediction(problem, rules, query.device);
   const ProgramFit fit(problem, rules);
-  const Sm90Batches batches = batches_of(problem);
+  const Sm90Form form = form_for(problem);
   kernels.reserve(kernels.size() + sm90_candidates(rules).size());
   walk_candidates(query, rules, [&](const Sm90Candidate& candidate) {
     if (!candidate.has_room_for_programs) return;
@@ -108,10 +122,31 @@ void match_program(const Family& family, const Query& query, const OperandRules&
     if (stages == 0) return;
     Sm90Tile tile = candidate.tile;
     tile.stages = static_cast<std::uint8_t>(stages);
-    tile.batches = batches;
+    tile.form = form;
     kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), problem.epilogue),
                          prediction.microseconds(candidate, stages));
   });
+}
+
+ConvKind kind_of(const abi::Sm90Design& design) {
+  switch (design.conv) {
+    case abi::Sm90Conv::fprop:
+      return ConvKind::fprop;
+    case abi::Sm90Conv::dgrad:
+      return ConvKind::dgrad;
+    default:
+      return ConvKind::wgrad;
+  }
+}
+
+// A kernel of a convolution, of its kind and dimensions, or none.
+Status check_sm90_form(const Sm90Tile& tile, const GemmProblem& problem) {
+  if (!problem.convolution)
+    return tile.is_convolution() ? Status::fail("operation: expected a convolution, got a GEMM")
+                                 : Status::success();
+  if (tile.form == form_of(*problem.convolution)) return Status::success();
+  return Status::fail(fmt::format("operation: expected {}, got {}", operation_text(tile.form),
+                                  operation_text(form_of(*problem.convolution))));
 }
 
 }  // namespace
@@ -126,6 +161,8 @@ bool Sm90Family::takes_groups(const Groups& groups) const noexcept {
 bool Sm90Family::takes_indices(const Groups& groups) const noexcept {
   return groups.scatter.are_used() && !groups.gather.are_used() && !groups.are_on_host;
 }
+
+bool Sm90Family::takes_convolution(const Convolution&) const noexcept { return true; }
 
 // --- discovery ----------------------------------------------------------------------------------
 
@@ -146,6 +183,7 @@ Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
   const OperandRules& rules = kernel.operands();
   const Sm90Tile tile = sm90_tile(kernel);
   if (Status status = check_sm90_groups(tile, rules, problem); !status) return status;
+  if (Status status = check_sm90_form(tile, problem); !status) return status;
   std::string misfit = find_misfit(rules, problem);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
   if (!tile.has_pointers()) {
@@ -183,11 +221,12 @@ void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) cons
         for (const Sm90Tile& tile : tiles) visit(Kernel(*this, rules, DesignBytes::of(tile)));
       }
       for (Sm90Tile tile : sm90_group_tiles(rules)) {
-        for (const Sm90Batches batches : sm90_group_batches) {
-          tile.batches = batches;
-          if (abi::is_legal(sm90_design(rules, tile)))
-            visit(Kernel(*this, rules, DesignBytes::of(tile)));
-        }
+        const auto visit_form = [&](Sm90Form form) {
+          tile.form = form;
+          if (is_legal(rules, tile)) visit(Kernel(*this, rules, DesignBytes::of(tile)));
+        };
+        for (const Sm90Form form : sm90_group_forms) visit_form(form);
+        for (const Sm90Form form : sm90_conv_forms) visit_form(form);
       }
     }
   };
@@ -226,6 +265,11 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
     fields.push_back({"repacked", std::move(repacked)});
   if (std::string operand = register_text(kernel.operands(), tile); !operand.empty())
     fields.push_back({"through_registers", std::move(operand)});
+  if (tile.is_convolution()) {
+    const abi::Sm90Design design = sm90_design(kernel);
+    fields.push_back({"convolution", std::string(gemmery::name(kind_of(design)))});
+    fields.push_back({"dimensions", std::to_string(design.dimensions)});
+  }
   if (tile.has_pointers()) fields.push_back({"batches", "pointers"});
   if (tile.has_groups())
     fields.push_back(

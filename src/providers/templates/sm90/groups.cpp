@@ -31,12 +31,11 @@ bool have_columns(const Groups& groups, bool is_turned) {
   return groups.ragged == (is_turned ? Ragged::m : Ragged::n);
 }
 
-Sm90Batches batches_of(const Groups& groups) {
+Sm90Form form_of(const Groups& groups) {
   if (clears_outside(groups))
-    return groups.are_on_host ? Sm90Batches::group_table_with_zeros
-                              : Sm90Batches::groups_with_zeros;
-  if (groups.scatter.are_used()) return Sm90Batches::scattered_groups;
-  return groups.are_on_host ? Sm90Batches::group_table : Sm90Batches::groups;
+    return groups.are_on_host ? Sm90Form::group_table_with_zeros : Sm90Form::groups_with_zeros;
+  if (groups.scatter.are_used()) return Sm90Form::scattered_groups;
+  return groups.are_on_host ? Sm90Form::group_table : Sm90Form::groups;
 }
 
 // Threads scatter rows of what the kernel computes; an epilogue would be of the rows of out.
@@ -176,7 +175,7 @@ void match_sm90_groups(const Family& family, const Query& query,
       if (stages == 0) continue;
       Sm90Tile tile = candidate.tile;
       tile.stages = static_cast<std::uint8_t>(stages);
-      tile.batches = batches_of(*problem.groups);
+      tile.form = form_of(*problem.groups);
       if (tile.scatters_rows() && !abi::is_legal(sm90_design(rules, tile))) continue;
       const auto load =
           groups.load(extents, tile_k_of(rules), std::max(query.device.multiprocessors, 1));

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "device/abi/simt_design.hpp"
+#include "device/abi/sm90_conv_params.hpp"
 #include "device/abi/sm90_params.hpp"
 #include "device/abi/sm90_program.hpp"
 #include "driver/tensor_map.hpp"
@@ -18,6 +19,7 @@
 #include "providers/templates/name_words.hpp"
 #include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/constraints.hpp"
+#include "providers/templates/sm90/convolution.hpp"
 #include "providers/templates/sm90/design.hpp"
 #include "providers/templates/sm90/family.hpp"
 #include "providers/templates/sm90/program.hpp"
@@ -28,7 +30,8 @@ namespace {
 
 // --- operands -----------------------------------------------------------------------------------
 
-abi::TensorMap encode_map(const driver::DriverApi& api, const driver::TiledTensorMap& view) {
+template <class View>
+abi::TensorMap encode_map(const driver::DriverApi& api, const View& view) {
   return std::bit_cast<abi::TensorMap>(driver::encode(api, view));
 }
 
@@ -145,6 +148,47 @@ void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& desi
   if (!second.is_copy) params.b_array = array_of(second.matrix, second_data);
   params.a = encode(aligned_down(first_data), first.rule.dtype, first.view(), a_copies.box);
   params.b = encode(aligned_down(second_data), second.rule.dtype, second.view(), b_copies.box);
+}
+
+// Sets the maps of a convolution, and what copies need beside them.
+void set_windows(const runtime::PackRequest& request, const abi::Sm90Design& design,
+                 const Sm90Extents& extents, abi::Sm90ConvParams& params) {
+  const GemmArguments& arguments = request.arguments;
+  const GemmProblem& problem = arguments.problem();
+  const StageCopies a_copies = stage_copies(a_side(design), extents.rows);
+  const StageCopies b_copies = stage_copies(b_side(design), extents.columns);
+  const auto encode = [&](auto map) {
+    map.is_tf32 = design.math == abi::MmaMath::tf32;
+    return encode_map(request.driver, map);
+  };
+  const bool reads = problem.k != 0 && arguments.alpha() != 0;
+  const void* const nothing = aligned_down(arguments.out().data());
+  const void* const a = reads ? arguments.a().data() : nothing;
+  const void* const b = reads ? arguments.b().data() : nothing;
+  abi::Sm90Params& gemm = params.gemm;
+  gemm.a_bytes = a_copies.bytes;
+  gemm.b_bytes = b_copies.bytes;
+  gemm.k_blocks = 1;
+  gemm.first_k = 1 << 30;
+  if (reads) {
+    const auto depth = static_cast<unsigned>(sm90_depth(problem));
+    gemm.k_blocks = abi::tiles_along(abi::tiles_along(depth, abi::tile_k(design)), design.split_k);
+    gemm.first_k = 0;
+  }
+  params.window = tma_window(problem, reads);
+  params.filters = tma_filters(problem);
+  const auto images = reads ? image_map : empty_image_map;
+  if (abi::finds_rows(design)) {
+    gemm.a = encode(images(a, problem, a_copies.box));
+    gemm.b = encode((reads ? filter_map : empty_filter_map)(b, problem, b_copies.box));
+    return;
+  }
+  constexpr TmaView least{1, 1, 1, 16, 16};
+  const TmaView outputs = view_of(request.kernel.operands().a, matrix_of_outputs(problem),
+                                  problem.m, problem.k, problem.l);
+  gemm.a_batch_step = reads && outputs.batches > 1 ? 1 : 0;
+  gemm.a = encode(map_of(a, problem.a.dtype, reads ? outputs : least, a_copies.box, false));
+  gemm.b = encode(images(b, problem, b_copies.box));
 }
 
 // Adds the workspace of the copies and the launch that fills them; A and B are read only if the
@@ -324,7 +368,8 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const int cluster_size = abi::cluster_size(design);
   const unsigned all_tiles = tiles.rows * tiles.columns * batches;
 
-  abi::Sm90Params params{};
+  abi::Sm90ConvParams all{};
+  abi::Sm90Params& params = all.gemm;
   params.alpha = static_cast<float>(arguments.alpha());
   params.beta = static_cast<float>(arguments.beta());
   params.wide_alpha = arguments.alpha();
@@ -332,7 +377,10 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   params.m = extents.rows;
   params.n = extents.columns;
   params.order = abi::make_tile_order(design.raster, tiles.rows, tiles.columns, batches);
-  set_inputs(request, design, extents, params);
+  if (problem.convolution)
+    set_windows(request, design, extents, all);
+  else
+    set_inputs(request, design, extents, params);
   set_results(request, design, extents, params);
   const unsigned resident = resident_clusters(request, cluster_size);
   if (design.has_groups) return pack_groups(request, design, params, resident, plan);
@@ -342,8 +390,10 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const auto size = static_cast<unsigned>(cluster_size);
   const unsigned blocks = size * std::min(resident, params.split.units);
   params.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
-  plan.set_parameters(params);
-
+  if (problem.convolution)
+    plan.set_parameters(all);
+  else
+    plan.set_parameters(params);
   set_shape(design, blocks, plan);
   append_program(request, design, blocks, plan);
   set_parts(split, design, all_tiles, params, plan);

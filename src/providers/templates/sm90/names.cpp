@@ -110,35 +110,42 @@ std::optional<Sm90Tile> read_split_word(std::string_view text) {
 // "128x256x64", "1x1", "k4" where k is split, "coop", "m8", "s4", "packa" where A is repacked,
 // "regb" where B goes through registers, "pointers" where batches may be by pointers,
 // "groups-persistent" or "groups-host" where they are groups, with "-zero" behind it where what is
-// outside of them becomes zero, "-scatter" where their rows go to rows of out by index
+// outside of them becomes zero, "-scatter" where their rows go to rows of out by index,
+// "conv2d-fprop" of a convolution
 constexpr std::size_t fewest_design_words = 5;
 constexpr std::size_t most_design_words = 9;
 
-// Behind the other words, by Sm90Batches.
-constexpr std::string_view batches_words[] = {"",
-                                              "pointers",
-                                              "groups-persistent",
-                                              "groups-host",
-                                              "groups-persistent-zero",
-                                              "groups-host-zero",
-                                              "groups-persistent-scatter"};
+// Behind the other words, by Sm90Form.
+constexpr std::string_view form_words[] = {"",
+                                           "pointers",
+                                           "groups-persistent",
+                                           "groups-host",
+                                           "groups-persistent-zero",
+                                           "groups-host-zero",
+                                           "groups-persistent-scatter",
+                                           "conv1d-fprop",
+                                           "conv2d-fprop",
+                                           "conv3d-fprop",
+                                           "conv1d-dgrad",
+                                           "conv2d-dgrad",
+                                           "conv3d-dgrad",
+                                           "conv1d-wgrad",
+                                           "conv2d-wgrad",
+                                           "conv3d-wgrad"};
 
-std::string_view batches_word(Sm90Batches batches) {
-  return batches_words[static_cast<std::size_t>(batches)];
-}
-Sm90Batches read_batches(std::string_view word) {
-  const auto* const found = std::ranges::find(batches_words, word);
-  return found == std::end(batches_words)
-             ? Sm90Batches::strided
-             : static_cast<Sm90Batches>(found - std::begin(batches_words));
+std::string_view form_word(Sm90Form form) { return form_words[static_cast<std::size_t>(form)]; }
+Sm90Form read_form(std::string_view word) {
+  const auto* const found = std::ranges::find(form_words, word);
+  return found == std::end(form_words) ? Sm90Form::strided
+                                       : static_cast<Sm90Form>(found - std::begin(form_words));
 }
 
 bool is_repacking_word(std::string_view word) { return word.starts_with("pack"); }
 bool is_register_word(std::string_view word) { return word == "rega" || word == "regb"; }
 
 std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
-  const Sm90Batches batches = read_batches(words.back());
-  if (batches != Sm90Batches::strided) words = words.first(words.size() - 1);
+  const Sm90Form form = read_form(words.back());
+  if (form != Sm90Form::strided) words = words.first(words.size() - 1);
   const bool by_registers = !words.empty() && is_register_word(words.back());
   if (by_registers) words = words.first(words.size() - 1);
   if (!words.empty() && is_repacking_word(words.back())) words = words.first(words.size() - 1);
@@ -169,7 +176,7 @@ std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
                   .slices = split->slices,
                   .split = split->split,
                   .by_registers = by_registers,
-                  .batches = batches};
+                  .form = form};
 }
 
 }  // namespace
@@ -207,6 +214,13 @@ std::string register_text(const OperandRules& rules, const Sm90Tile& tile) {
   return is_turned(rules, tile) ? "b" : "a";
 }
 
+std::string operation_text(Sm90Form form) {
+  if (form < Sm90Form::fprop_1d) return "a GEMM";
+  std::string text(form_word(form));
+  text[text.find('-')] = '_';
+  return text;
+}
+
 std::string sm90_name(const Kernel& kernel) {
   const Sm90Tile tile = sm90_tile(kernel);
   const std::string_view tag = tile.split == abi::SplitMode::none ? "k" : "";
@@ -221,7 +235,7 @@ std::string sm90_name(const Kernel& kernel) {
                   is_split ? fmt::format("_{}{}", tag, split_text(tile)) : "", schedule_text(tile),
                   raster_text(tile.raster), tile.stages, repacked.empty() ? "" : "_pack" + repacked,
                   registers.empty() ? "" : "_reg", registers,
-                  tile.batches == Sm90Batches::strided ? "" : "_", batches_word(tile.batches)),
+                  tile.form == Sm90Form::strided ? "" : "_", form_word(tile.form)),
       kernel.epilogue());
 }
 
@@ -265,8 +279,8 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
   if (tile->by_registers && !is_register_kernel(*name_parts, words.back(), *tile))
     return std::nullopt;
   // First without its program: the shared memory of a program is computed for legal tiles only.
+  if (!is_legal(name_parts->rules, *tile)) return std::nullopt;
   const abi::Sm90Design design = sm90_design(name_parts->rules, *tile);
-  if (!abi::is_legal(design)) return std::nullopt;
   const ProgramTensors tensors =
       program_tensors(name_parts->epilogue, is_turned(name_parts->rules));
   if (!abi::is_legal(with_program(design, tensors)) ||

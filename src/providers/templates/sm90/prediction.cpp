@@ -12,6 +12,7 @@
 #include "providers/templates/class_table.hpp"
 #include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/constraints.hpp"
+#include "providers/templates/sm90/convolution.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -149,6 +150,13 @@ model::ProgramWork program_work(const GemmProblem& problem, bool is_turned) noex
   return work;
 }
 
+// With the k that the kernel multiplies.
+GemmProblem product_of(const OperandRules& rules, const GemmProblem& problem) {
+  GemmProblem product = problem_of_product(rules, problem);
+  product.k = sm90_depth(problem);
+  return product;
+}
+
 }  // namespace
 
 std::span<const Sm90Candidate> sm90_candidates(const OperandRules& rules) {
@@ -192,7 +200,7 @@ Sm90Prediction::Sm90Prediction(const GemmProblem& problem, const OperandRules& r
 Sm90Prediction::Sm90Prediction(const GemmProblem& problem, const OperandRules& rules,
                                const DeviceInfo& device, bool is_turned,
                                const model::WarpSpecializedConstants& constants) noexcept
-    : problem_(problem_of_product(rules, problem)),
+    : problem_(product_of(rules, problem)),
       device_(device),
       constants_(constants),
       rules_(rules),

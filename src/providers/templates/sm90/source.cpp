@@ -43,7 +43,15 @@ std::string groups_text(const abi::Sm90Design& d) {
   return text;
 }
 
+std::string conv_text(const abi::Sm90Design& d) {
+  constexpr std::string_view kinds[] = {"none", "fprop", "dgrad", "wgrad"};
+  if (d.conv == abi::Sm90Conv::none) return {};
+  return fmt::format(",\n    .conv = Sm90Conv::{}, .dimensions = {}",
+                     kinds[static_cast<std::size_t>(d.conv)], d.dimensions);
+}
+
 std::string_view parameters_of(const abi::Sm90Design& d) {
+  if (d.conv != abi::Sm90Conv::none) return "Sm90ConvParams";
   if (d.has_group_table) return "Sm90GroupTableParams";
   if (d.scatters_rows) return "Sm90ScatterParams";
   return d.has_groups ? "Sm90GroupedParams" : "Sm90Params";
@@ -57,13 +65,13 @@ std::string design_text(const abi::Sm90Design& d) {
       "    .schedule = Schedule::{}, .raster = {{.along = Along::{}, .band = {}}},\n"
       "    .stages = {}, .has_c = {}, .split_k = {}, .adds_vector = {}, .program_bytes = {},\n"
       "    .split = SplitMode::{}, .out_access = {}, .has_any_c = {}, .a_by_registers = {},\n"
-      "    .has_adjacent_rows = {}{}{}}}",
+      "    .has_adjacent_rows = {}{}{}{}}}",
       text_of(d.a), text_of(d.b), text_of(d.accumulator), text_of(d.math), text_of(d.c),
       text_of(d.out), text_of(d.a_major), text_of(d.b_major), d.tile_m, d.tile_n, d.cluster_m,
       d.cluster_n, text_of(d.schedule), d.raster.along == abi::Along::m ? "m" : "n", d.raster.band,
       d.stages, d.has_c, d.split_k, d.adds_vector, d.program_bytes, text_of(d.split), d.out_access,
       d.has_any_c, d.a_by_registers, d.has_adjacent_rows,
-      d.has_pointers ? ", .has_pointers = true" : "", groups_text(d));
+      d.has_pointers ? ", .has_pointers = true" : "", groups_text(d), conv_text(d));
 }
 
 // --- the instruction ----------------------------------------------------------------------------

@@ -145,7 +145,7 @@ std::vector<Sm90Tile> list_group_tiles(const OperandRules& rules) {
   std::vector<Sm90Tile> tiles;
   for (const Shape& shape : shapes) {
     Sm90Tile tile{.m = shape.m, .n = shape.n, .cluster_m = 1, .cluster_n = 1, .stages = 0};
-    tile.batches = Sm90Batches::groups;
+    tile.form = Sm90Form::groups;
     add_legal(rules, tile, tiles);
   }
   return tiles;

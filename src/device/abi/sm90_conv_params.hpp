@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run-time parameters of sm90 kernels of convolutions: where the elements of a stage lie in
+// tensor maps of images and of filters.
+#pragma once
+
+#include <device/abi/fast_divisor.hpp>
+#include <device/abi/sm90_params.hpp>
+
+namespace gemmery::abi {
+
+/// Images as copies in im2col mode take them. Rows (or, of wgrad, k) count pixels over images,
+/// depth, height, width; k (or columns of wgrad) counts taps over depth, height, width, channels.
+/// A tap's channels begin at whole stages. Along a dimension a pixel is at
+///
+///   pixel * step + lower + first_offset + tap * offset_step
+///
+/// of which the last two terms are the copy's offset, never negative.
+struct TmaWindow {
+  /// What copies of channels from here on bring is zeros. A multiple of every stage.
+  static constexpr int beyond_channels = 1 << 29;
+  FastDivisor pixels[3];  // by depth, height, width
+  FastDivisor taps[3];    // by height, width, channels, which are rounded up to stages
+  int step[3];
+  int lower[3];  // of the map's pixel box
+  int first_offset[3];
+  int offset_step[3];
+  unsigned tap_count;  // of all dimensions; taps from there on are zeros
+  int first_channel;   // 0, or beyond the map if nothing is to be read
+  int batch_channels;  // from batch to batch, of groups
+  int batch_images;    // 1 if each image is a batch
+};
+
+/// Filters: the coordinates of the map are (channel, tap, filter, group). Tap (t, r, s) of a
+/// product is the tap first + t * step[0] + r * step[1] + s * step[2] of the filter.
+struct TmaFilters {
+  int first;
+  int step[3];
+  unsigned batch_groups;  // 1 if batches are groups
+};
+
+struct Sm90ConvParams {
+  Sm90Params gemm;
+  TmaWindow window;
+  TmaFilters filters;  // not of wgrad
+};
+
+static_assert(sizeof(TmaWindow) == 6 * 12 + 4 * 12 + 16);
+
+}  // namespace gemmery::abi

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions by sm90 kernels on an emulated H200, whose copies in im2col mode are checked by the
+// rules of hardware: awkward geometries and random ones against the bounds, and the limits by name.
+#include <gemmery/gemmery.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/support/convolution_cases.hpp"
+#include "tests/support/naive_convolution.hpp"
+#include "tests/support/random_seed.hpp"
+
+namespace gemmery {
+namespace {
+
+using tests::ConvCase;
+using tests::Draw;
+using tests::HeldTensor;
+using tests::kinds;
+
+Device hopper() { return *parse_device("emulated:h200"); }
+
+struct Products {
+  DType operands, out;
+  Math math = Math::native;
+};
+constexpr Products all_products[] = {
+    {DType::bfloat16, DType::bfloat16},
+    {DType::float16, DType::float16},
+    {DType::bfloat16, DType::float32},
+    {DType::float32, DType::float32, Math::tf32},
+    {DType::float32, DType::float32, Math::bf16x3},
+    {DType::int8, DType::int32},
+    {DType::uint8, DType::int32},
+    {DType::float8_e4m3fn, DType::float16},
+    {DType::float8_e5m2, DType::float32, Math::fp8_fast},
+};
+
+std::int64_t round_up(std::int64_t value, std::int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+// The same geometry with channels that copies can take: units of 16 bytes, or whole stages where a
+// copy would run into the next group or tap.
+ConvCase with_whole_units(ConvCase conv, ConvKind kind, DType dtype) {
+  const auto width = static_cast<std::int64_t>(byte_width(dtype));
+  const std::int64_t unit = 16 / width;
+  const std::int64_t stage = 128 / width;
+  const bool has_groups = conv.groups > 1;
+  const std::int64_t of_channels =
+      kind == ConvKind::wgrad || (has_groups && kind == ConvKind::fprop) ? stage : unit;
+  const std::int64_t of_filters = has_groups && kind == ConvKind::dgrad ? stage : unit;
+  conv.channels = conv.groups * round_up(conv.channels / conv.groups, of_channels);
+  conv.filters = conv.groups * round_up(conv.filters / conv.groups, of_filters);
+  return conv;
+}
+
+GemmProblem problem_of(const ConvCase& conv, ConvKind kind, const Products& products,
+                       std::int64_t gap = 0) {
+  const auto [a, b, out] = tests::shapes_of(conv, kind);
+  const HeldTensor of_a(products.operands, a, gap);
+  const HeldTensor of_b(products.operands, b, kind == ConvKind::wgrad ? gap : 0);
+  const HeldTensor of_out(products.out, out);
+  return ConvArguments(kind, of_a.view(), of_b.view(), of_out.view(), conv.settings(),
+                       {.math = products.math})
+      .problem();
+}
+
+std::vector<Kernel> kernels_of(const GemmProblem& problem) {
+  std::vector<Kernel> kernels;
+  for (const RankedKernel& kernel :
+       get_kernels(problem, device_info(hopper()), {.providers = {"templates"}}))
+    if (kernel.family().name() == "sm90") kernels.push_back(kernel);
+  return kernels;
+}
+
+std::string reason_of(const GemmProblem& problem) {
+  for (const Reason& reason : explain(problem, device_info(hopper())).reasons)
+    if (reason.family == "sm90") return reason.failed;
+  return "no reason";
+}
+
+void expect_right(const ProblemLine& line, const Kernel& kernel) {
+  const VerifyReport report =
+      verify(line, kernel, {.seed = tests::random_seed(), .device = hopper()});
+  ASSERT_TRUE(report.passed) << to_string(line) << " by " << kernel.name() << ", seed "
+                             << report.seed << ": " << report.first_failure;
+}
+
+void expect_right_by_any(const ProblemLine& line, Draw& draw) {
+  const auto kernels = kernels_of(line.problem);
+  ASSERT_FALSE(kernels.empty()) << to_string(line) << ": " << reason_of(line.problem);
+  expect_right(line, kernels[static_cast<std::size_t>(draw.below(std::ssize(kernels)))]);
+}
+
+bool is_strided_dgrad(const GemmProblem& problem) {
+  return problem.convolution->kind == ConvKind::dgrad &&
+         problem.convolution->stride != Spatial{1, 1, 1};
+}
+
+// Beyond what copies in im2col mode can do.
+bool exceeds_copies(const GemmProblem& problem) {
+  return reason_of(problem).find(" along ") != std::string::npos;
+}
+
+// Each kernel takes a third of a second to compile: a soak runs all, other runs a sample.
+bool is_soak() { return std::getenv("GEMMERY_SOAK") != nullptr; }
+
+TEST(ConvolutionOnHopper, awkward_geometries_are_within_the_bounds) {
+  const double most_flops = is_soak() ? 1e8 : 4e6;
+  Draw draw(tests::random_seed(), 1);
+  int count = 0;
+  int beyond = 0;
+  const auto run = [&](const char* text) {
+    for (const ConvKind kind : kinds) {
+      if (!is_soak() && draw.below(5) > 0) continue;
+      const Products products = all_products[draw.below(2)];
+      const ConvCase conv = with_whole_units(tests::read_row(text).conv, kind, products.operands);
+      const GemmProblem problem = problem_of(conv, kind, products);
+      if (problem.flops() > most_flops || is_strided_dgrad(problem)) continue;
+      if (exceeds_copies(problem)) {
+        ++beyond;
+        continue;
+      }
+      expect_right_by_any({.problem = problem}, draw);
+      ++count;
+    }
+  };
+  for (const char* const text : tests::tiny_convolutions) run(text);
+  for (const char* const text : tests::strided_convolutions) run(text);
+  for (const char* const text : tests::asymmetric_convolutions) run(text);
+  for (const char* const text : tests::channels_convolutions) run(text);
+  for (const char* const text : tests::grouped_convolutions) run(text);
+  for (const char* const text : tests::limits_convolutions) run(text);
+  for (const char* const text : tests::empty_convolutions) run(text);
+  EXPECT_GT(count, is_soak() ? 100 : 5);
+  EXPECT_LT(beyond, is_soak() ? 12 : 6);
+}
+
+TEST(ConvolutionOnHopper, random_problems_are_within_the_bounds) {
+  const double most_flops = is_soak() ? 5e7 : 5e6;
+  Draw draw(tests::random_seed(), 1);
+  const int problems = is_soak() ? 600 : 24;
+  int count = 0;
+  while (count < problems) {
+    const ConvKind kind = kinds[static_cast<std::size_t>(draw.below(3))];
+    const Products products =
+        all_products[static_cast<std::size_t>(draw.below(std::ssize(all_products)))];
+    ConvCase conv = with_whole_units(tests::draw_case(draw), kind, products.operands);
+    if (kind == ConvKind::dgrad) conv.stride.assign(conv.dimensions(), 1);
+    const std::int64_t unit = 16 / static_cast<std::int64_t>(byte_width(products.operands));
+    const GemmProblem problem = problem_of(conv, kind, products, unit * draw.below(2));
+    if (problem.flops() > most_flops || exceeds_copies(problem)) continue;
+    ++count;
+    // Some are plain GEMMs.
+    if (kernels_of(problem).empty() && reason_of(problem).empty()) continue;
+    expect_right_by_any({.problem = problem}, draw);
+  }
+}
+
+TEST(ConvolutionOnHopper, programs_and_addends_are_those_of_a_product) {
+  Draw draw(tests::random_seed(), 1);
+  for (const char* const text :
+       {"conv2d_fprop 2x7x6x64 k=48 r=3 s=3 pad=1 a=bf16 epilogue=\"D = relu(accum + bias) + "
+        "residual; sums = sum(D)\" bias=f32[n] residual=bf16 sums=f32[n]",
+        "conv2d_fprop 2x7x6x64 k=48 r=3 s=3 pad=1 stride=2 a=f16 epilogue=\"D = relu(accum + "
+        "bias); most = amax(D)\" bias=f16[n] most=f32[1]",
+        "conv2d_fprop 3x7x6x24 k=40 r=3 s=3 pad=1 batch=images a=f16 epilogue=\"D = accum * "
+        "scale\" scale=f32[l,n]",
+        "conv2d_fprop 2x7x6x128 k=32 r=3 s=3 pad=1 groups=2 a=bf16 epilogue=\"D = accum + bias\" "
+        "bias=f32[l,n]",
+        "conv2d_wgrad 2x7x6x64 k=24 r=3 s=3 pad=1 a=bf16 out=f32 c=f32 beta=1",
+        "conv2d_wgrad 2x7x6x64 k=24 r=1 s=1 stride=2 a=bf16 c=bf16 alpha=0 beta=2",
+        "conv2d_dgrad 2x7x6x64 k=24 r=3 s=3 pad=1 a=f16 c=f16 alpha=2 beta=-1",
+        "conv2d_dgrad 2x7x6x64 k=24 r=3 s=3 pad=1 a=f16 c=f16 alpha=0 beta=-1",
+        "conv2d_fprop 2x7x6x64 k=24 r=3 s=3 pad=1 a=s8 out=s8 c=s8 alpha=0.02 beta=1",
+        "conv2d_fprop 2x7x6x64 k=24 r=3 s=3 pad=1 a=f16 mode=convolution alpha=0"}) {
+    expect_right_by_any(parse_problem(text), draw);
+  }
+}
+
+TEST(ConvolutionOnHopper, splits_and_clusters_cover_all_taps) {
+  Draw draw(tests::random_seed(), 1);
+  for (const char* const text : {"conv2d_fprop 1x9x9x64 k=64 r=3 s=3 pad=1 a=f16",
+                                 "conv2d_dgrad 1x9x9x72 k=64 r=3 s=3 pad=1 a=f16",
+                                 "conv2d_wgrad 3x20x20x64 k=64 r=3 s=3 pad=1 a=f16"}) {
+    const ProblemLine line = parse_problem(text);
+    std::vector<Kernel> chosen[6];
+    for (const Kernel& kernel : kernels_of(line.problem)) {
+      const std::string name = kernel.name();
+      const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
+      const std::size_t set = has("_1x1_k")      ? 0
+                              : has("_parallel") ? 1
+                              : has("_stream")   ? 2
+                              : has("_2x1_")     ? 3
+                              : has("_1x2_")     ? 4
+                                                 : 5;
+      chosen[set].push_back(kernel);
+    }
+    for (const auto& kernels : chosen) {
+      if (kernels.empty() || (!is_soak() && draw.below(2) > 0)) continue;
+      expect_right(line, kernels[static_cast<std::size_t>(draw.below(std::ssize(kernels)))]);
+    }
+    EXPECT_FALSE(chosen[3].empty() || chosen[4].empty()) << text;
+  }
+}
+
+TEST(ConvolutionOnHopper, names_read_back) {
+  int count = 0;
+  for (const char* const text :
+       {"conv2d_fprop 2x8x8x64 k=64 r=3 s=3 pad=1 a=f16", "conv1d_dgrad 2x8x64 k=64 s=3 pad=1 a=s8",
+        "conv3d_wgrad 2x8x8x8x64 k=64 t=2 r=3 s=3 pad=1 a=f16"}) {
+    for (const Kernel& kernel : kernels_of(parse_problem(text).problem)) {
+      const auto found = find_kernel(kernel.name());
+      ASSERT_TRUE(found) << kernel.name();
+      EXPECT_EQ(*found, kernel);
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 100);
+}
+
+TEST(ConvolutionOnHopper, limits_are_refused_by_name) {
+  const auto of = [](const char* text) { return reason_of(parse_problem(text).problem); };
+  EXPECT_EQ(of("conv2d_dgrad 2x8x8x64 k=64 r=3 s=3 pad=1 stride=2 a=f16"),
+            "stride: expected 1 for dgrad, got a larger one");
+  EXPECT_EQ(of("conv2d_fprop 2x40x8x64 k=64 r=3 s=3 pad=1 stride=9,1 a=f16"),
+            "A: expected a stride of at most 8 along height, got 9");
+  EXPECT_EQ(of("conv2d_fprop 2x8x300x64 k=64 r=1 s=257 pad=0,128 a=f16"),
+            "A: expected taps that reach over at most 256 pixels along width, got 257");
+  EXPECT_EQ(of("conv2d_fprop 2x8x300x64 k=64 r=1 s=3 pad=0,130 dilation=1,100 a=f16"),
+            "A: expected a first tap from its first pixel by -128 to 127 pixels along width, got "
+            "-130");
+  EXPECT_EQ(of("conv2d_fprop 2x8x300x64 k=64 r=1 s=3 pad=0,129 dilation=1,128 a=f16"),
+            "A: expected taps that reach over at most 256 pixels along width, got 257");
+  EXPECT_EQ(of("conv2d_fprop 2x300x8x64 k=64 r=3 s=1 pad=0:129,0 a=f16"), "");
+  EXPECT_EQ(of("conv2d_fprop 2x300x8x64 k=64 r=3 s=1 pad=0:130,0 a=f16"),
+            "A: expected a first tap from its last pixel by -128 to 127 pixels along height, got "
+            "128");
+  EXPECT_EQ(of("conv1d_fprop 2x3000x64 k=64 s=3 pad=1000 dilation=900 a=f16"), "");
+  EXPECT_EQ(
+      of("conv3d_fprop 2x40x8x8x64 k=64 t=3 r=1 s=1 pad=17,0,0 a=f16"),
+      "A: expected a first tap from its first pixel by -16 to 15 pixels along depth, got -17");
+  EXPECT_EQ(of("conv2d_fprop 2x8x8x12 k=64 r=3 s=3 pad=1 a=f16"),
+            "A: expected alignment in bytes of 16, got 8");
+  EXPECT_EQ(of("conv2d_fprop 2x8x8x48 k=64 r=3 s=3 pad=1 groups=2 a=f16"),
+            "A: expected channels of a group in multiples of 64, got 24");
+  EXPECT_EQ(of("conv2d_dgrad 2x8x8x64 k=48 r=3 s=3 pad=1 groups=2 a=bf16"),
+            "A: expected channels of a group in multiples of 64, got 24");
+  EXPECT_EQ(of("conv2d_wgrad 2x8x8x96 k=64 r=3 s=3 pad=1 a=bf16"),
+            "B: expected channels in multiples of 64, got 96");
+  EXPECT_EQ(of("conv2d_wgrad 2x8x8x64 k=64 r=3 s=3 a=f16/strides=10000,800,80"),
+            "A: expected pixels at one distance, got other strides");
+  EXPECT_EQ(of("conv2d_fprop 2x8x8x64 k=64 r=3 s=3 pad=1 a=f64"),
+            "types: expected A and B both float16 or bfloat16, 8-bit integers with int32 "
+            "accumulators, 8-bit floats, or float32 with math=tf32, tf32x3, bf16x3, bf16x6 or "
+            "bf16x9, got float64 and float64 with accumulators of float64 and math=native");
+}
+
+// The first kernel of a common layer is one of tensor cores.
+TEST(ConvolutionOnHopper, tensor_cores_are_first) {
+  for (const char* const text : {"conv2d_fprop 32x56x56x64 k=64 r=3 s=3 pad=1 a=bf16",
+                                 "conv2d_dgrad 32x56x56x64 k=64 r=3 s=3 pad=1 a=bf16",
+                                 "conv2d_wgrad 32x56x56x64 k=64 r=3 s=3 pad=1 a=bf16"}) {
+    const auto kernels = get_kernels(parse_problem(text).problem, *find_device_info("h200"));
+    ASSERT_FALSE(kernels.empty());
+    EXPECT_EQ(kernels.front().family().name(), "sm90") << text;
+  }
+}
+
+}  // namespace
+}  // namespace gemmery
