@@ -507,7 +507,7 @@ TEST(Convolution, other_families_refuse_it_by_name) {
               "conv2d_fprop with groups")
         << reason.family;
   }
-  EXPECT_GE(refused, 4);
+  EXPECT_GE(refused, 2);
 }
 
 TEST(Convolution, plain_gemms_have_kernels_of_gpus) {
