@@ -4,7 +4,7 @@
 
 usage: run_races.py BUILD [--out FOLDER] [--set NAME]… [--problems FILE] [--pairs N] [--sample-ms MS] [--budget-s S] [--dry-run DEVICE]
 
-BUILD holds bench/peers/gemm_peers, and gemmery for grouped problems; nothing is built here and nothing but Python's standard library is needed. Each set of the
+BUILD holds bench/peers/gemm_peers, and gemmery for grouped problems and convolutions; nothing is built here and nothing but Python's standard library is needed. Each set of the
 problem list (bench/problems/races.txt) gets a file FOLDER/SET.jsonl with one JSON object per line (bench/results/README.md lists the
 fields). A line is written as soon as its race is over, so that a run that is stopped, or that ends at its budget, loses nothing: the next
 one continues behind the problems that are in FOLDER already, and tries those again that failed. Exit status: 0 when every problem was raced, 1 when one failed or
@@ -24,8 +24,8 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Kernels of a grouped problem that are timed: with fewer, one schedule might take no part.
-GROUPED_KERNELS = 4
+# Kernels of a problem that are timed where ours race alone: with fewer, one schedule might take no part.
+KERNELS_ALONE = 4
 # Problems for one process of gemm_peers: what starting it costs is shared, and a crash takes few others along.
 PROBLEMS_A_PROCESS = 12
 
@@ -39,9 +39,9 @@ class Race:
     problem: str
 
     @property
-    def is_grouped(self):
+    def is_alone(self):
         """The vendor's library has no such product: our kernels are timed alone, by gemmery bench."""
-        return self.problem.startswith("grouped_gemm ")
+        return self.problem.startswith(("grouped_gemm ", "conv"))
 
 
 def parse_arguments(arguments):
@@ -116,7 +116,7 @@ def read_records(races, options):
 
 
 def kind_of(race):
-    return race.set_name, race.by_family, race.is_grouped
+    return race.set_name, race.by_family, race.is_alone
 
 
 def chunks_of(races):
@@ -135,19 +135,19 @@ def chunks_of(races):
 def run_chunk(chunk, options, deadline):
     """Races them in order. A problem that fails may leave the GPU's context unusable, so the following ones get a new
     process."""
-    if chunk[0].is_grouped:
-        return time_groups(chunk, options, deadline)
+    if chunk[0].is_alone:
+        return time_alone(chunk, options, deadline)
     waiting = list(chunk)
     while waiting and time.monotonic() < deadline:
         waiting = waiting[run_process(waiting, options, deadline):]
 
 
-def time_groups(races, options, deadline):
+def time_alone(races, options, deadline):
     for race in races:
         if time.monotonic() >= deadline:
             return
         command = [
-            options.build / "gemmery", "bench", race.problem, "--device", "0", "--top", str(GROUPED_KERNELS), "--json",
+            options.build / "gemmery", "bench", race.problem, "--device", "0", "--top", str(KERNELS_ALONE), "--json",
             "--samples", str(options.pairs), "--sample-ms", str(options.sample_ms),
         ]
         answer = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
@@ -165,7 +165,7 @@ def record_of_bench(timed):
         "problem": timed["problem"],
         "kernel": timed["kernel_name"],
         "device": timed["device_name"],
-        "peer_refusal": "timed alone: cuBLASLt has no grouped product before CUDA 13.2",
+        "peer_refusal": "timed alone: cuBLASLt has no such product",
         "pairs": timed["samples"],
         "ours_runs_per_batch": timed["runs_per_sample"],
         "operand_sets": timed["buffer_sets"],

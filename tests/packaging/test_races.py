@@ -94,6 +94,13 @@ def test_a_second_run_continues_and_tries_failures_again(build):
     assert "1x1x13" in (build.parent / "calls").read_text()
 
 
+def test_convolutions_are_timed_alone(build):
+    (build.parent / "problems").write_text("convolution conv2d_fprop 1x8x8x8 k=8 r=3 s=3 a=f32")
+    assert race(build).returncode == 0
+    first, second = records(build, "convolution")
+    assert "timed alone" in first["peer_refusal"] and "timed alone" in second["peer_refusal"]
+
+
 def test_grouped_problems_are_timed_alone(build):
     problems = ["grouped_gemm 64x64x64 groups=13 a=f32", "grouped_gemm 64x64x64 groups=4 a=f32", "gemm 1x1x12 a=f32"]
     lines = [f"groups {problem}" for problem in problems]
