@@ -18,6 +18,7 @@ namespace gemmery::tests {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::byte poison{0x5a};
 
 struct Slice {
@@ -144,6 +145,7 @@ class GroupOperands {
         b(groups.dtype, shape_of(Ragged::m, k_, n_), groups.b),
         out(groups.out_dtype, shape_of(Ragged::k, m_, n_), groups.out),
         bias(DType::float32, {count(), 1, n_}, {}),
+        peaks(DType::float32, {count(), 1, n_}, {}),
         factor(DType::float32, {m_, 1}, {}) {
     a.fill([&](std::int64_t batch, std::int64_t row, std::int64_t column) {
       const std::int64_t along = groups_.ragged == Ragged::m ? row : column;
@@ -183,6 +185,23 @@ class GroupOperands {
     return "what is of no group was written";
   }
 
+  // The same of the largest values of each group's columns.
+  std::string find_wrong_peak(std::vector<std::byte> memory) const {
+    StoredStack got = peaks, expected = peaks;
+    got.bytes() = std::move(memory);
+    expected.fill([](std::int64_t, std::int64_t, std::int64_t) { return -infinity; });
+    for_each_of_group([&](std::int64_t group, std::int64_t, std::int64_t column, double value) {
+      if (value > expected.at(group, 0, column)) expected.set(group, 0, column, value);
+    });
+    std::string failure;
+    expected.for_each([&](std::int64_t group, std::int64_t, std::int64_t column) {
+      if (got.at(group, 0, column) != expected.at(group, 0, column) && failure.empty())
+        failure = fmt::format("peak[{}, 0, {}]: expected {}, got {}", group, column,
+                              expected.at(group, 0, column), got.at(group, 0, column));
+    });
+    return failure;
+  }
+
   // Sizes in the form of the case.
   std::vector<std::int64_t> sizes() const {
     std::vector<std::int64_t> sizes;
@@ -210,6 +229,12 @@ class GroupOperands {
   }
   template <class Visit>
   void for_each_result(const Visit& visit) const {
+    for_each_of_group([&](std::int64_t group, std::int64_t row, std::int64_t column, double value) {
+      visit(out.is_stack() ? group : 0, row, column, value);
+    });
+  }
+  template <class Visit>
+  void for_each_of_group(const Visit& visit) const {
     std::int64_t group = 0;
     for (const Slice& own : ragged_.slices()) {
       const auto slice_of = [&](Ragged dimension, std::int64_t extent) {
@@ -218,8 +243,7 @@ class GroupOperands {
       const Slice rows = slice_of(Ragged::m, m_), columns = slice_of(Ragged::n, n_);
       for (std::int64_t row = rows.begin; row < rows.end; ++row)
         for (std::int64_t column = columns.begin; column < columns.end; ++column)
-          visit(out.is_stack() ? group : 0, row, column,
-                result_of(group, row, column, slice_of(Ragged::k, k_)));
+          visit(group, row, column, result_of(group, row, column, slice_of(Ragged::k, k_)));
       ++group;
     }
   }
@@ -240,7 +264,7 @@ class GroupOperands {
   std::int64_t m_, n_, k_;
 
  public:
-  StoredStack a, b, out, bias, factor;
+  StoredStack a, b, out, bias, peaks, factor;
 };
 
 // Bytes of the host in memory of a device.
@@ -304,7 +328,7 @@ class StoredSizes {
 };
 
 GemmOptions options_of(const GroupCase& groups, const std::string& family, const Tensor& out,
-                       const Tensor& bias, const Tensor& factor) {
+                       const Tensor& bias, const Tensor& factor, const Tensor& peak) {
   GemmOptions options;
   // On tensor cores float32 is multiplied as tf32, which holds these operands exactly.
   if (groups.dtype == DType::float32 && family.starts_with("sm")) options.math = Math::tf32;
@@ -313,8 +337,8 @@ GemmOptions options_of(const GroupCase& groups, const std::string& family, const
     options.beta = groups.beta;
   }
   if (groups.has_program)
-    options.epilogue =
-        EpilogueArguments("D = relu(accum + bias) * factor", {{"bias", bias}, {"factor", factor}});
+    options.epilogue = EpilogueArguments("D = relu(accum + bias) * factor; peak = max(D)",
+                                         {{"bias", bias}, {"factor", factor}, {"peak", peak}});
   return options;
 }
 
@@ -349,7 +373,7 @@ GroupTrialResult try_groups(const GroupCase& groups, const std::string& family, 
   const Stream stream = own.get();
   const GroupOperands host(groups);
   const OnDevice a(host.a, stream), b(host.b, stream), out(host.out, stream),
-      bias(host.bias, stream), factor(host.factor, stream);
+      bias(host.bias, stream), factor(host.factor, stream), peaks(host.peaks, stream);
   const StoredSizes sizes(host.sizes(), groups.bits, where, stream);
   const Tensor result = host.out.view(out.buffer());
   const GroupedGemmArguments arguments(
@@ -360,15 +384,17 @@ GroupTrialResult try_groups(const GroupCase& groups, const std::string& family, 
        .alignment = groups.alignment,
        .expected = groups.expected},
       options_of(groups, family, result, host.bias.view(bias.buffer()),
-                 host.factor.view(factor.buffer())));
+                 host.factor.view(factor.buffer()), host.peaks.view(peaks.buffer())));
   const std::vector<Kernel> kernels = best_kernels(arguments, family);
   if (kernels.empty()) return {.refusal = refusal_of(arguments, family)};
   sizes.put();
   for (const Kernel& kernel : kernels) {
     out.write(host.out.bytes().data());
+    peaks.write(host.peaks.bytes().data());
     kernel.run(arguments, {.stream = stream});
-    if (const std::string failure = host.find_failure(out.read()); !failure.empty())
-      return {.kernels = 1, .failure = kernel.name() + ": " + failure};
+    std::string failure = host.find_failure(out.read());
+    if (failure.empty() && groups.has_program) failure = host.find_wrong_peak(peaks.read());
+    if (!failure.empty()) return {.kernels = 1, .failure = kernel.name() + ": " + failure};
   }
   return {.kernels = static_cast<int>(kernels.size())};
 }

@@ -36,7 +36,8 @@ struct GroupCase {
   DType out_dtype = DType::float32;
   Placement a = {}, b = {}, out = {};
   double beta = 0;  // of C, which is out
-  // D = relu(accum + bias) * factor, with a bias of each group and a factor of each row of all.
+  // D = relu(accum + bias) * factor; peak = max(D), with a bias of each group and a factor of each
+  // row of all, and a peak of each group's columns.
   bool has_program = false;
 };
 std::string to_string(const GroupCase& groups);

@@ -33,7 +33,7 @@ PROMISES = {
     14: "1025 groups",
     15: "elements beyond 2^31 from each other",
     16: "K = 0: the epilogue of zero",
-    17: "operands of an epilogue for each group and for each row; reductions on the CPU",
+    17: "operands of an epilogue for each group and for each row; reductions of each group",
     18: "groups of columns",
     19: "groups of k, some of no depth: beta C, or zeros",
     20: "groups of k of any depth, in both layouts; 8-bit floats where the family has them",

@@ -872,7 +872,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 47> names{"simt",
+  constexpr std::array<std::string_view, 48> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, lists",
@@ -889,6 +889,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 coop, groups",
                                                    "sm90 coop, zeros outside of groups",
                                                    "sm90 coop, scattered groups",
+                                                   "sm90 coop, reductions of groups",
                                                    "sm90 1x2 coop, fprop",
                                                    "sm90 k2 coop, dgrad",
                                                    "sm90 2x1 coop, wgrad",
@@ -935,6 +936,9 @@ SoundProgram program_of(SoundKernel kernel) noexcept {
   if (kernel == part_reduction)
     return {"D = accum + bias; total = sum(D); columns = max(accum); peak = max(abs(D))",
             "bias=f32[n] total=f32[1] columns=f32[n] peak=f32[1]"};
+  if (kernel == SoundKernel::wgmma_group_sums)
+    return {"D = accum * 2; sums = sum(accum); peak = amax(D); rows = max(D)",
+            "sums=f32[l,n] peak=f32[l,1] rows=f32[m]"};
   if (kernel == reduction)
     return {"D = accum + bias; total = sum(D); peak = max(abs(D))",
             "bias=f32[n] total=f32[1] peak=f32[1]"};

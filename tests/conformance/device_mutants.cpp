@@ -116,6 +116,7 @@ templates::Sm90Form form_of(SoundKernel kernel) {
     case SoundKernel::pointers:
       return pointers;
     case SoundKernel::wgmma_groups:
+    case SoundKernel::wgmma_group_sums:
       return groups;
     case SoundKernel::wgmma_outside:
       return groups_with_zeros;
@@ -135,16 +136,25 @@ templates::Sm90Form form_of(SoundKernel kernel) {
 // Two stages as a rule, so that few blocks of k go round; two or three consumers, or two blocks.
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
-  constexpr SoundKernel with_two_consumers[] = {
-      SoundKernel::cooperative,      SoundKernel::chained,
-      SoundKernel::reduction,        SoundKernel::parallel,
-      SoundKernel::serial,           SoundKernel::transposed,
-      SoundKernel::promoted,         SoundKernel::promoted_parts,
-      SoundKernel::transposed_parts, SoundKernel::part_reduction,
-      SoundKernel::registers,        SoundKernel::pointers,
-      SoundKernel::wgmma_groups,     SoundKernel::wgmma_scatter,
-      SoundKernel::wgmma_outside,    SoundKernel::far,
-      SoundKernel::bf16_parts,       SoundKernel::tf32_parts};
+  constexpr SoundKernel with_two_consumers[] = {SoundKernel::cooperative,
+                                                SoundKernel::chained,
+                                                SoundKernel::reduction,
+                                                SoundKernel::parallel,
+                                                SoundKernel::serial,
+                                                SoundKernel::transposed,
+                                                SoundKernel::promoted,
+                                                SoundKernel::promoted_parts,
+                                                SoundKernel::transposed_parts,
+                                                SoundKernel::part_reduction,
+                                                SoundKernel::registers,
+                                                SoundKernel::pointers,
+                                                SoundKernel::wgmma_groups,
+                                                SoundKernel::wgmma_scatter,
+                                                SoundKernel::wgmma_outside,
+                                                SoundKernel::wgmma_group_sums,
+                                                SoundKernel::far,
+                                                SoundKernel::bf16_parts,
+                                                SoundKernel::tf32_parts};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -496,6 +506,10 @@ std::unique_ptr<Family> make_device_mutants() { return std::make_unique<DeviceMu
 
 std::string program_line(SoundKernel kernel, const Extents& extents) {
   const SoundProgram program = program_of(kernel);
+  if (kernel == SoundKernel::wgmma_group_sums)
+    return fmt::format("grouped_gemm {}x{}x{} groups={} a=bf16 out=f32 epilogue=\"{}\" {}",
+                       extents.m, extents.n, extents.k, 9 * extents.l, program.text,
+                       program.operands);
   return fmt::format("gemm {}x{}x{}x{} a=bf16 out={} epilogue=\"{}\" {}", extents.m, extents.n,
                      extents.k, extents.l, name(sm90_rules(kernel).out.dtype), program.text,
                      program.operands);

@@ -92,6 +92,26 @@ TEST(EpilogueConformance, skinny_kernels_on_an_emulated_gpu) {
                 .most_rows = 8});
 }
 
+// Groups of M, N and K in their forms; reductions are of one group, or of lines of one.
+TEST(EpilogueConformance, groups_on_the_cpu) {
+  expect_right({.device = Device::cpu(),
+                .programs = program_count(20, 1000),
+                .kernels_per_program = 2,
+                .seed = tests::random_seed(),
+                .groups = true});
+}
+
+TEST(EpilogueConformance, groups_on_emulated_gpus) {
+  for (const char* const family : {"simt", "sm80", "sm90"})
+    expect_right({.device = parse_device("emulated:h200").value(),
+                  .family = family,
+                  .family_on_few = family,
+                  .programs = program_count(2, 200),
+                  .kernels_per_program = 2,
+                  .seed = tests::random_seed(),
+                  .groups = true});
+}
+
 TEST(EpilogueConformance, on_a_gpu) {
   if (devices().empty()) GTEST_SKIP() << "no GPU";
   expect_right({.device = devices().front(),

@@ -46,6 +46,40 @@ std::string random_product(std::mt19937_64& random, int most_extent, int most_ro
   return fmt::format("gemm {}x{}x{}{} a={}{}", m, n, k, batches, product, pitch);
 }
 
+struct GroupForm {
+  char ragged;  // 'k': each group has a matrix of out
+  std::string_view words;
+};
+constexpr GroupForm group_forms[] = {{'m', "ends=i32/align=8"},
+                                     {'m', "counts=i64"},
+                                     {'m', "labels=i32/align=128"},
+                                     {'m', "prefix=i32/host/align=16"},
+                                     {'n', "ragged=n ends=i32/align=16"},
+                                     {'n', "ragged=n counts=i32/host/align=16"},
+                                     {'k', "masked=i32"},
+                                     {'k', "ragged=n masked=i32"},
+                                     {'k', "ragged=k ends=i32/align=8"}};
+
+// A grouped product, and the limits of programs over it.
+std::string random_groups(std::mt19937_64& random, int most_extent, tests::ProgramLimits& limits) {
+  const auto extent = [&](int most) {
+    return 8 * (1 + static_cast<int>(random() % static_cast<unsigned>(most / 8)));
+  };
+  constexpr std::string_view types[] = {"bf16", "f16 out=f32", "bf16 b=bf16:c", "f32",
+                                        "bf16 out=f32:c"};
+  const GroupForm form = group_forms[random() % std::size(group_forms)];
+  const bool has_labels = form.words.find("labels") != std::string_view::npos;
+  limits.groups = form.ragged;
+  limits.with_reductions = !has_labels;
+  const bool is_of_n = form.words.find("ragged=n") != std::string_view::npos;
+  const bool has_stack = form.ragged == 'k';
+  const int many = (has_stack ? 1 : 4) * extent(most_extent);
+  const auto groups = 1 + random() % (has_stack ? 8 : 40);
+  return fmt::format("grouped_gemm {}x{}x{} groups={} {} a={}",
+                     is_of_n ? extent(most_extent) : many, is_of_n ? many : extent(most_extent),
+                     extent(most_extent), groups, form.words, types[random() % std::size(types)]);
+}
+
 std::vector<RankedKernel> kernels_of(const GemmProblem& problem, const DeviceInfo& device,
                                      const EpilogueOptions& options) {
   std::vector<RankedKernel> kernels = get_kernels(problem, device);
@@ -111,12 +145,16 @@ class Run {
   // Whether a kernel ran it.
   bool try_program(std::uint64_t seed) {
     std::mt19937_64 random(seed);
-    const std::string text = tests::add_random_program(
-        random, random_product(random, options_.most_extent, options_.most_rows), options_.limits);
+    tests::ProgramLimits limits = options_.limits;
+    const std::string product =
+        options_.groups ? random_groups(random, options_.most_extent, limits)
+                        : random_product(random, options_.most_extent, options_.most_rows);
+    const std::string text = tests::add_random_program(random, product, limits);
     replay_ = fmt::format("{} (seed {})", text, seed);
     ProblemLine line = parse_problem(text);
     auto kernels = kernels_of(line.problem, device_, options_);
-    const GemmProblem pointed = with_pointers(line.problem, random);
+    const GemmProblem pointed =
+        options_.groups ? line.problem : with_pointers(line.problem, random);
     if (auto takers = kernels_of(pointed, device_, options_); !takers.empty()) {
       line.problem = pointed;
       kernels = std::move(takers);

@@ -26,6 +26,7 @@ struct EpilogueOptions {
   int threads = 1;
   int most_extent = 80;  // of M, N and K
   int most_rows = 0;     // of M or N, where not 0
+  bool groups = false;   // grouped products
   tests::ProgramLimits limits = {};
 };
 

@@ -9,6 +9,7 @@ namespace {
 constexpr auto groups = SoundKernel::wgmma_groups;
 constexpr auto outside = SoundKernel::wgmma_outside;
 constexpr auto scatter = SoundKernel::wgmma_scatter;
+constexpr auto sums = SoundKernel::wgmma_group_sums;
 
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = groups},
@@ -161,6 +162,30 @@ constexpr DeviceFault fault_table[] = {
     {.name = "a warp has the indices of its first rows only",
      .kernel = scatter,
      .edits = {{{"corner.row + lane_ % abi::sm90_warp_rows", "corner.row + lane_ % 8"}}}},
+    {.name = "nothing", .kernel = sums},
+    {.name = "a reduction adds to the neighbour's group",
+     .kernel = sums,
+     .edits = {{{"of.begin / rows + of.group * grid.group_regions : 0;", "of.begin / rows : 0;"}}}},
+    {.name = "the last region of a group is not waited for",
+     .kernel = sums,
+     .edits = {{{"return regions_of_band<tensor>(grid) * grid.arrivals;",
+                 "return max(regions_of_band<tensor>(grid) * grid.arrivals, 2U) - 1;"}}}},
+    {.name = "regions of a group are counted from the first row of all",
+     .kernel = sums,
+     .edits = {{{"return (row - (is_of_m() ? of.begin : 0)) / rows;", "return row / rows;"}}}},
+    {.name = "groups share a counter",
+     .kernel = sums,
+     .edits = {{{"unsigned index = is_of_group ? of.group : 0;", "unsigned index = 0;"}}}},
+    {.name = "results of empty groups are left as they are",
+     .kernel = sums,
+     .edits = {{{"if (is_empty_group(params, group))", "if (false)"}}}},
+    {.name = "results of other groups become those of nothing, too",
+     .kernel = sums,
+     .edits = {{{"if (is_empty_group(params, group))", "if (true)"}}}},
+    {.name = "rows beyond a group are reduced",
+     .kernel = sums,
+     .edits = {{{"return rows_.has_row(half) ? Reducer::of(value) : Reducer::nothing();",
+                 "return Reducer::of(value);"}}}},
 };
 
 }  // namespace

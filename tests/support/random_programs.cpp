@@ -104,6 +104,14 @@ class ProgramWriter {
     return list[random_() % std::size(list)];
   }
 
+  // Where groups share out, a row or a column is of one group; what has values for both is
+  // replaced.
+  std::string_view in_groups(std::string_view dims, std::string_view of_m = "[l,n]",
+                             std::string_view of_n = "[l,m]") const {
+    if (limits_.groups == 'm' && dims == "[l,m]") return of_m;
+    return limits_.groups == 'n' && dims == "[l,n]" ? of_n : dims;
+  }
+
   // A statement that alone reads the accumulator: kernels may add such a tensor in ways of their
   // own. Mostly of the operands' type.
   std::string add_to_accumulator(const std::string& line) {
@@ -112,7 +120,7 @@ class ProgramWriter {
     std::string type{pick(types)};
     for (const char* own : {"bf16", "f16"})
       if (happens(70) && line.find(std::string(" a=") + own) != std::string::npos) type = own;
-    operands_.push_back({"first", type + std::string(pick(dims))});
+    operands_.push_back({"first", type + std::string(in_groups(pick(dims)))});
     --limits_.most_tensors;
     sums_ = "sums";
     return happens(50) ? "sums = accum + first; " : "sums = first + accum; ";
@@ -205,7 +213,7 @@ class ProgramWriter {
                                           "f64", "e4m3", "e5m2", "s8",  "s32"};
     constexpr std::string_view dims[] = {"", "", "", "[n]", "[n]", "[m]", "[1]", "[l,n]", "[l,1]"};
     const std::string name = "t" + std::to_string(tensors_++);
-    const std::string_view extents = pick(dims);
+    const std::string_view extents = in_groups(pick(dims));
     const std::string type{pick(types)};
     const char* const layout = extents.empty() && happens(25) ? ":c" : "";
     operands_.push_back({name, type + layout + std::string(extents)});
@@ -227,10 +235,11 @@ class ProgramWriter {
     constexpr std::string_view over_batches[] = {"[1]", "[m]", "[n]"};
     constexpr std::string_view per_batch[] = {"[l,1]", "[l,m]", "[l,n]"};
     constexpr std::string_view reduced_types[] = {"f32", "f32", "f64", "bf16"};
-    const bool joins_batches = limits_.with_batch_reductions && happens(50);
-    const std::string extents{joins_batches ? pick(over_batches) : pick(per_batch)};
+    const bool joins_batches = limits_.groups == 0 && limits_.with_batch_reductions && happens(50);
+    const std::string_view extents =
+        joins_batches ? pick(over_batches) : in_groups(pick(per_batch), "[m]", "[n]");
     const std::string type{pick(reduced_types)};
-    fields += " " + name + "=" + type + extents;
+    fields += " " + name + "=" + type + std::string(extents);
     return name + " = " + std::string(pick(kinds)) + "(" + value + ")";
   }
 

@@ -19,6 +19,9 @@ struct ProgramLimits {
   int most_results = 3;  // beside D
   bool with_reductions = true;
   bool with_batch_reductions = true;  // over batches, where there are several
+  // Of a grouped product in place of a batch: the extent that differs, 'k' where each group has a
+  // matrix of out. Reductions are then of a group, or of rows or columns of one.
+  char groups = 0;
 };
 
 // The line of a problem without an epilogue ("gemm 8x8x8 a=f16 out=f32") with a random one and its

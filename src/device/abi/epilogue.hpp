@@ -58,6 +58,8 @@ struct RegionGrid {
   unsigned whole_parts;   // parts that it writes for a reduction to one value
   unsigned arrivals;      // warps of a region that arrive
   unsigned groups;        // of a reduction to one value; 0: by regions
+  unsigned group_regions =
+      0;  // numbers that each group of a grouped product adds (group_regions.hpp)
 };
 
 /// One reduction of a launch.
@@ -65,7 +67,7 @@ struct ReductionSchedule {
   UInt64 counters;    // offset in the workspace; unused for groups
   UInt64 partials;    // the same; for groups their words, which are 0 before and after
   UInt64 finals;      // final values of all batches: the distance between parts
-  unsigned parts;     // of each final value
+  unsigned parts;     // of each final value; unused for grouped products, as are arrivals
   unsigned arrivals;  // of a band; unused for groups
 };
 

@@ -15,8 +15,9 @@ struct OutputPlace {
   unsigned row;
   unsigned column;
   unsigned batch;
-  unsigned row_end;  // of the tile's group; set in grouped kernels alone, as is column_end
+  unsigned row_end;  // of the tile's group; set in grouped kernels alone, as are the others
   unsigned column_end;
+  unsigned group_begin;  // along the extent that differs
 };
 
 /// Where rows and columns end: with out, or with the group of a tile.

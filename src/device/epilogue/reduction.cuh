@@ -5,6 +5,7 @@
 #pragma once
 
 #include <device/abi/epilogue.hpp>
+#include <device/abi/group_regions.hpp>
 #include <device/epilogue/math.cuh>
 #include <device/epilogue/program.cuh>
 #include <device/ptx/atomic.cuh>
@@ -73,25 +74,181 @@ constexpr bool has_reductions() {
       [](const abi::EpilogueTensor& output) { return output.reduction != abi::Reduction::none; });
 }
 
-/// The reductions of a region of `region_rows` by `region_columns` of out, as seen by one of its
-/// warps.
-template <class Epilogue, class Compute, int region_rows, int region_columns>
+/// Stores the final value of this row and column.
+template <abi::EpilogueTensor tensor, class Compute>
+__device__ __forceinline__ void store_reduced(const abi::EpiloguePlace& place, Compute value,
+                                              unsigned batch, unsigned row, unsigned column) {
+  abi::Int64 elements = 0;
+  if constexpr (tensor.varies_l) elements += static_cast<abi::Int64>(batch) * place.batch_stride;
+  if constexpr (tensor.varies_m) elements += static_cast<abi::Int64>(row) * place.row_stride;
+  if constexpr (tensor.varies_n) elements += static_cast<abi::Int64>(column) * place.column_stride;
+  ptx::Registers<abi::bytes_of(tensor.dtype)> bits{};
+  device::place<tensor.dtype>(bits, 0, value);
+  ptx::st_global(static_cast<char*>(place.data) + elements * abi::bytes_of(tensor.dtype), bits);
+}
+
+/// A region of out as one matrix of a batch, and its band of regions that share final values.
+template <int region_rows, int region_columns>
+struct MatrixRegion {
+  static constexpr unsigned rows = region_rows;
+  static constexpr unsigned columns = region_columns;
+
+  unsigned batch;
+  unsigned row;  // of its first element
+  unsigned column;
+  unsigned m;  // rows and columns of out
+  unsigned n;
+
+  /// Of its counter.
+  template <abi::EpilogueTensor tensor>
+  __device__ __forceinline__ unsigned band(const abi::RegionGrid& grid) const {
+    return abi::band_of(tensor, grid, batch, row / rows, column / columns);
+  }
+  template <abi::EpilogueTensor tensor>
+  __device__ __forceinline__ unsigned place_in_band(const abi::RegionGrid& grid) const {
+    return abi::place_in_band(tensor, grid, batch, row / rows, column / columns);
+  }
+  // References to parameters: copies of them changed how the loop over parts is unrolled, for more
+  // code in kernels without groups (ptxas 13.0).
+  template <abi::EpilogueTensor tensor>
+  __device__ __forceinline__ const unsigned& arrivals(
+      const abi::RegionGrid&, const abi::ReductionSchedule& schedule) const {
+    return schedule.arrivals;
+  }
+  template <abi::EpilogueTensor tensor>
+  __device__ __forceinline__ const unsigned& parts(const abi::RegionGrid&,
+                                                   const abi::ReductionSchedule& schedule) const {
+    return schedule.parts;
+  }
+  /// The place of the first part of the final value of an element, in the workspace.
+  template <abi::EpilogueTensor tensor>
+  __device__ __forceinline__ abi::UInt64 first_part(const abi::RegionGrid&, unsigned own_row,
+                                                    unsigned own_column) const {
+    abi::UInt64 value = tensor.varies_l ? batch : 0;
+    if constexpr (tensor.varies_m) value = value * m + own_row;
+    if constexpr (tensor.varies_n) value = value * n + own_column;
+    return value;
+  }
+
+  __device__ unsigned batch_of_out() const { return batch; }
+  __device__ unsigned row_end() const { return m; }
+  __device__ unsigned column_end() const { return n; }
+};
+
+/// The same of a group (abi/group_regions.hpp).
+template <int region_rows, int region_columns>
+struct GroupRegion {
+  static constexpr unsigned rows = region_rows;
+  static constexpr unsigned columns = region_columns;
+
+  abi::RegionGroup of;
+  unsigned row;
+  unsigned column;
+
+  template <abi::EpilogueTensor tensor>
+  __device__ __forceinline__ unsigned band(const abi::RegionGrid& grid) const {
+    const bool is_of_group = is_of_k() || abi::reduces_ragged(tensor, of.ragged);
+    unsigned index = is_of_group ? of.group : 0;
+    if constexpr (tensor.varies_m) index = index * grid.rows + first_row(grid) + row_in_group();
+    if constexpr (tensor.varies_n)
+      index = index * grid.columns + first_column(grid) + column_in_group();
+    return index;
+  }
+  template <abi::EpilogueTensor tensor>
+  __device__ __forceinline__ unsigned place_in_band(const abi::RegionGrid& grid) const {
+    unsigned place = tensor.varies_m ? 0 : row_in_group();
+    if constexpr (!tensor.varies_n) place = place * columns_of_group(grid) + column_in_group();
+    return place;
+  }
+  template <abi::EpilogueTensor tensor>
+  __device__ __forceinline__ unsigned arrivals(const abi::RegionGrid& grid,
+                                               const abi::ReductionSchedule&) const {
+    return regions_of_band<tensor>(grid) * grid.arrivals;
+  }
+  template <abi::EpilogueTensor tensor>
+  __device__ __forceinline__ unsigned parts(const abi::RegionGrid& grid,
+                                            const abi::ReductionSchedule&) const {
+    return regions_of_band<tensor>(grid) * abi::parts_of_region(tensor, grid);
+  }
+  template <abi::EpilogueTensor tensor>
+  __device__ __forceinline__ abi::UInt64 first_part(const abi::RegionGrid& grid, unsigned own_row,
+                                                    unsigned own_column) const {
+    const bool is_of_numbers = abi::reduces_ragged(tensor, of.ragged);
+    abi::UInt64 value = 0;
+    if (is_of_numbers) {
+      const unsigned across =
+          is_of_m() ? (tensor.varies_n ? 1 : grid.columns) : (tensor.varies_m ? 1 : grid.rows);
+      value = abi::UInt64{first_row(grid) + first_column(grid)} * across *
+              abi::parts_of_region(tensor, grid);
+    } else if (tensor.varies_l) {
+      value = of.group;
+    }
+    if constexpr (tensor.varies_m) value = value * of.m + own_row;
+    if constexpr (tensor.varies_n) value = value * of.n + own_column;
+    return value;
+  }
+
+  __device__ unsigned batch_of_out() const { return of.group; }
+  __device__ unsigned row_end() const { return is_of_m() ? of.end : of.m; }
+  __device__ unsigned column_end() const { return is_of_n() ? of.end : of.n; }
+
+ private:
+  __device__ bool is_of_m() const { return of.ragged == abi::RaggedExtent::m; }
+  __device__ bool is_of_n() const { return of.ragged == abi::RaggedExtent::n; }
+  __device__ bool is_of_k() const { return of.ragged == abi::RaggedExtent::k; }
+
+  /// The numbers of the group's first regions.
+  __device__ unsigned first_row(const abi::RegionGrid& grid) const {
+    return is_of_m() ? of.begin / rows + of.group * grid.group_regions : 0;
+  }
+  __device__ unsigned first_column(const abi::RegionGrid& grid) const {
+    return is_of_n() ? of.begin / columns + of.group * grid.group_regions : 0;
+  }
+  __device__ unsigned row_in_group() const { return (row - (is_of_m() ? of.begin : 0)) / rows; }
+  __device__ unsigned column_in_group() const {
+    return (column - (is_of_n() ? of.begin : 0)) / columns;
+  }
+  __device__ unsigned rows_of_group(const abi::RegionGrid& grid) const {
+    return is_of_m() ? abi::regions_along(of.end - of.begin, rows) : grid.rows;
+  }
+  __device__ unsigned columns_of_group(const abi::RegionGrid& grid) const {
+    return is_of_n() ? abi::regions_along(of.end - of.begin, columns) : grid.columns;
+  }
+  template <abi::EpilogueTensor tensor>
+  __device__ unsigned regions_of_band(const abi::RegionGrid& grid) const {
+    return (tensor.varies_m ? 1 : rows_of_group(grid)) *
+           (tensor.varies_n ? 1 : columns_of_group(grid));
+  }
+};
+
+/// The region of a kernel of groups, or of one without.
+template <bool has_groups, int region_rows, int region_columns>
+struct RegionChoice {
+  using Type = MatrixRegion<region_rows, region_columns>;
+};
+template <int region_rows, int region_columns>
+struct RegionChoice<true, region_rows, region_columns> {
+  using Type = GroupRegion<region_rows, region_columns>;
+};
+template <bool has_groups, int region_rows, int region_columns>
+using RegionOf = typename RegionChoice<has_groups, region_rows, region_columns>::Type;
+
+/// The reductions of a region of out, as seen by one of its warps. `Region`: a MatrixRegion or a
+/// GroupRegion.
+template <class Epilogue, class Compute, class Region>
 class RegionReductions {
  public:
   using Params = EpilogueParamsOf<Epilogue, Compute>;
 
-  /// `row` and `column`: of the region's first element.
-  __device__ __forceinline__ RegionReductions(const Params& params, unsigned batch, unsigned row,
-                                              unsigned column, unsigned m, unsigned n)
-      : params_(params), batch_(batch), row_(row), column_(column), m_(m), n_(n) {}
+  __device__ __forceinline__ RegionReductions(const Params& params, const Region& region)
+      : params_(params), region_(region) {}
 
   /// The place of the region's part of the final value that out[row][column] contributes to; `part`
   /// counts the region's own parts.
   template <int output>
   __device__ __forceinline__ Compute* part_of(unsigned row, unsigned column, unsigned part) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
-    const unsigned first = abi::place_in_band(tensor, params_.regions, batch_, row_ / region_rows,
-                                              column_ / region_columns) *
+    const unsigned first = region_.template place_in_band<tensor>(params_.regions) *
                            abi::parts_of_region(tensor, params_.regions);
     return partials<output>() + (first + part) * params_.reduction[output].finals +
            final_of<output>(row, column);
@@ -102,18 +259,18 @@ class RegionReductions {
   __device__ __forceinline__ void arrive(unsigned lane) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
     __syncwarp();  // waits until all lanes have written their parts
+    const unsigned& arrivals =
+        region_.template arrivals<tensor>(params_.regions, params_.reduction[output]);
     unsigned before = 0;
     if (lane == 0) {
       unsigned* const counters = reinterpret_cast<unsigned*>(static_cast<char*>(params_.workspace) +
                                                              params_.reduction[output].counters);
-      before = ptx::atom_inc_acq_rel_gpu(
-          counters + abi::band_of(tensor, params_.regions, batch_, row_ / region_rows,
-                                  column_ / region_columns),
-          params_.reduction[output].arrivals - 1);
+      before = ptx::atom_inc_acq_rel_gpu(counters + region_.template band<tensor>(params_.regions),
+                                         arrivals - 1);
     }
     before = __shfl_sync(0xffffffffU, before, 0);
     __syncwarp();  // what lane 0 has acquired, all may read
-    if (before + 1 == params_.reduction[output].arrivals) finish<output>(lane);
+    if (before + 1 == arrivals) finish<output>(lane);
   }
 
  private:
@@ -123,14 +280,10 @@ class RegionReductions {
                                       params_.reduction[output].partials);
   }
 
-  /// The index of a final value.
   template <int output>
   __device__ __forceinline__ abi::UInt64 final_of(unsigned row, unsigned column) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
-    abi::UInt64 value = tensor.varies_l ? batch_ : 0;
-    if constexpr (tensor.varies_m) value = value * m_ + row;
-    if constexpr (tensor.varies_n) value = value * n_ + column;
-    return value;
+    return region_.template first_part<tensor>(params_.regions, row, column);
   }
 
   /// Computes the final values of the region's band.
@@ -143,12 +296,14 @@ class RegionReductions {
       const Compute all = ReducerOf<Epilogue, output, Compute>::across_lanes(value, 1, 32);
       if (lane == 0) store<output>(all, 0, 0);
     } else {
-      const unsigned rows = tensor.varies_m ? min(m_ - row_, unsigned{region_rows}) : 1;
-      const unsigned columns = tensor.varies_n ? min(n_ - column_, unsigned{region_columns}) : 1;
+      const unsigned rows =
+          tensor.varies_m ? min(region_.row_end() - region_.row, Region::rows) : 1;
+      const unsigned columns =
+          tensor.varies_n ? min(region_.column_end() - region_.column, Region::columns) : 1;
 #pragma unroll 1
       for (unsigned index = lane; index < rows * columns; index += 32) {
-        const unsigned row = row_ + index / columns;
-        const unsigned column = column_ + index % columns;
+        const unsigned row = region_.row + index / columns;
+        const unsigned column = region_.column + index % columns;
         store<output>(sum_parts<output>(partials<output>() + final_of<output>(row, column), 0, 1),
                       row, column);
       }
@@ -161,33 +316,23 @@ class RegionReductions {
                                                unsigned step) const {
     using Reducer = ReducerOf<Epilogue, output, Compute>;
     const abi::ReductionSchedule& schedule = params_.reduction[output];
+    const unsigned& count =
+        region_.template parts<Epilogue::output[output]>(params_.regions, schedule);
     Compute value = Reducer::nothing();
 #pragma unroll 8
-    for (unsigned part = first; part < schedule.parts; part += step)
+    for (unsigned part = first; part < count; part += step)
       value = Reducer::both(value, parts[part * schedule.finals]);
     return value;
   }
 
   template <int output>
   __device__ __forceinline__ void store(Compute value, unsigned row, unsigned column) const {
-    constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
-    const abi::EpiloguePlace& place = params_.output[output];
-    abi::Int64 elements = 0;
-    if constexpr (tensor.varies_l) elements += static_cast<abi::Int64>(batch_) * place.batch_stride;
-    if constexpr (tensor.varies_m) elements += static_cast<abi::Int64>(row) * place.row_stride;
-    if constexpr (tensor.varies_n)
-      elements += static_cast<abi::Int64>(column) * place.column_stride;
-    ptx::Registers<abi::bytes_of(tensor.dtype)> bits{};
-    device::place<tensor.dtype>(bits, 0, value);
-    ptx::st_global(static_cast<char*>(place.data) + elements * abi::bytes_of(tensor.dtype), bits);
+    store_reduced<Epilogue::output[output]>(params_.output[output], value, region_.batch_of_out(),
+                                            row, column);
   }
 
   const Params& params_;
-  unsigned batch_;
-  unsigned row_;
-  unsigned column_;
-  unsigned m_;
-  unsigned n_;
+  const Region region_;
 };
 
 }  // namespace gemmery::device

@@ -222,12 +222,13 @@ class StagedProgram {
   using Params = EpilogueParamsOf<Epilogue, Compute>;
 
   __device__ __forceinline__ StagedProgram(const abi::Sm80Params& params, const Params& epilogue,
-                                           const TileCorner& corner, int thread,
-                                           const int* rows_of_out)
+                                           const TileCorner& corner, const abi::RegionGroup& group,
+                                           int thread, const int* rows_of_out)
       : params_(params),
         epilogue_(epilogue),
         rows_of_out_(rows_of_out),
         corner_(corner),
+        group_(group),
         out_(params.out, corner.batch),
         batch_(epilogue, corner.batch),
         thread_(thread) {}
@@ -268,7 +269,9 @@ class StagedProgram {
   static constexpr int columns = Staging::columns;
   static constexpr int threads_per_row = Staging::threads_per_row;
   static constexpr int rows_at_once = Staging::rows_at_once;
-  using Region = RegionReductions<Epilogue, Compute, design.tile_m, design.tile_n>;
+  static constexpr bool has_groups = design.groups != abi::GroupSchedule::none;
+  using Reductions =
+      RegionReductions<Epilogue, Compute, RegionOf<has_groups, design.tile_m, design.tile_n>>;
   using Program = ProgramRows<Epilogue, Compute, 1, 1>;
 
   /// A thread's values of an output over all its rows: one for each of its columns, or a single
@@ -345,7 +348,7 @@ class StagedProgram {
 #pragma unroll
       for (int at = 0; at < columns; ++at)
         if (at < left)
-          *region().template part_of<output>(row, column + static_cast<unsigned>(at), 0) =
+          *reductions().template part_of<output>(row, column + static_cast<unsigned>(at), 0) =
               Reducer::both(Reducer::nothing(), Reducer::of(values[at]));
     } else if constexpr (tensor.varies_m) {
       Compute value = Reducer::nothing();
@@ -354,7 +357,7 @@ class StagedProgram {
         if (at < left) value = Reducer::both(value, Reducer::of(values[at]));
       value = Reducer::across_lanes(value, 1, threads_per_row);
       if (left > 0 && thread_ % threads_per_row == 0)
-        *region().template part_of<output>(row, 0, 0) = value;
+        *reductions().template part_of<output>(row, 0, 0) = value;
     } else {
 #pragma unroll
       for (int at = 0; at < columns; ++at) {
@@ -381,13 +384,13 @@ class StagedProgram {
   __device__ __forceinline__ void finish(const Compute* staged, unsigned lane) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
     using Reducer = ReducerOf<Epilogue, output, Compute>;
-    const Region region = this->region();
+    const Reductions reductions = this->reductions();
     if constexpr (!tensor.varies_m && !tensor.varies_n) {
       Compute value = Reducer::nothing();
       for (unsigned at = lane; at < static_cast<unsigned>(abi::thread_count(design)); at += 32)
         value = Reducer::both(value, staged[at]);
       value = Reducer::across_lanes(value, 1, 32);
-      if (lane == 0) *region.template part_of<output>(0, 0, 0) = value;
+      if (lane == 0) *reductions.template part_of<output>(0, 0, 0) = value;
     } else if constexpr (!tensor.varies_m) {
 #pragma unroll 1
       for (unsigned at = lane; at < static_cast<unsigned>(design.tile_n); at += 32) {
@@ -395,14 +398,17 @@ class StagedProgram {
         for (unsigned row = 0; row < static_cast<unsigned>(rows_at_once); ++row)
           value = Reducer::both(value, staged[row * design.tile_n + at]);
         const unsigned column = corner_.column + at;
-        if (column < params_.n) *region.template part_of<output>(0, column, 0) = value;
+        if (column < params_.n) *reductions.template part_of<output>(0, column, 0) = value;
       }
     }
-    region.template arrive<output>(lane);
+    reductions.template arrive<output>(lane);
   }
 
-  __device__ __forceinline__ Region region() const {
-    return Region(epilogue_, corner_.batch, corner_.row, corner_.column, params_.m, params_.n);
+  __device__ __forceinline__ Reductions reductions() const {
+    if constexpr (has_groups)
+      return {epilogue_, {group_, corner_.row, corner_.column}};
+    else
+      return {epilogue_, {corner_.batch, corner_.row, corner_.column, params_.m, params_.n}};
   }
 
   static_assert(sizeof(Compute) * columns * abi::thread_count(design) ==
@@ -413,6 +419,7 @@ class StagedProgram {
   const Params& epilogue_;
   const int* rows_of_out_;
   const TileCorner corner_;
+  const abi::RegionGroup group_;  // of the tile, in grouped products alone
   const MatrixElements<design.out> out_;
   const ProgramBatch<Epilogue> batch_;
   int thread_;

@@ -22,16 +22,24 @@ struct ThreadTilePlace {
   unsigned column;
 };
 
-/// `shared_bytes`: of the block, for reductions.
-template <abi::SimtDesign design, class Epilogue, int shared_bytes = abi::shared_bytes(design)>
+/// `shared_bytes`: of the block, for reductions. `Region` of them: a tile.
+template <abi::SimtDesign design, class Epilogue, int shared_bytes = abi::shared_bytes(design),
+          class Region = MatrixRegion<design.tile_m, design.tile_n>>
 class ThreadTileProgram {
  public:
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
   using Params = EpilogueParamsOf<Epilogue, Compute>;
 
   __device__ __forceinline__ ThreadTileProgram(const abi::SimtParams& params,
+                                               const Params& epilogue, const ThreadTilePlace& place,
+                                               const Region& region)
+      : params_(params), epilogue_(epilogue), place_(place), reductions_(epilogue, region) {}
+  /// Of out as one matrix of a batch.
+  __device__ __forceinline__ ThreadTileProgram(const abi::SimtParams& params,
                                                const Params& epilogue, const ThreadTilePlace& place)
-      : params_(params), epilogue_(epilogue), place_(place) {}
+      : ThreadTileProgram(
+            params, epilogue, place,
+            Region{place.batch, place.tile_row, place.tile_column, params.m, params.n}) {}
 
   /// Stores all results of the thread's elements that are not reductions.
   template <class Number>
@@ -89,7 +97,7 @@ class ThreadTileProgram {
   static constexpr int patch_columns = column_spread(design).chunk;
   static constexpr int threads_m = design.tile_m / design.thread_m;
   static constexpr int threads_n = design.tile_n / design.thread_n;
-  using Region = RegionReductions<Epilogue, Compute, design.tile_m, design.tile_n>;
+  using Reductions = RegionReductions<Epilogue, Compute, Region>;
   using Run = OutputRun<design>;
 
   /// A thread's values of one output: one for each of its rows, of its columns, or a single one.
@@ -195,7 +203,6 @@ class ThreadTileProgram {
   /// If only batches are reduced, every element is a part by itself.
   template <int output>
   __device__ __forceinline__ void write_parts() const {
-    const Region region = this->region();
 #pragma unroll
     for (int thread_row = 0; thread_row < design.thread_m; ++thread_row) {
 #pragma unroll
@@ -204,7 +211,7 @@ class ThreadTileProgram {
         const unsigned column =
             place_.tile_column + place_.column + column_spread(design).offset(thread_column);
         if (row < params_.m && column < params_.n)
-          *region.template part_of<output>(row, column, 0) =
+          *reductions_.template part_of<output>(row, column, 0) =
               collected_[output][thread_row * design.thread_n + thread_column];
       }
     }
@@ -215,13 +222,12 @@ class ThreadTileProgram {
   __device__ __forceinline__ void finish(const Compute* staged, unsigned lane) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
     using Reducer = ReducerOf<Epilogue, output, Compute>;
-    const Region region = this->region();
     if constexpr (!tensor.varies_m && !tensor.varies_n) {
       Compute value = Reducer::nothing();
       for (unsigned at = lane; at < threads_m * threads_n; at += 32)
         value = Reducer::both(value, staged[at]);
       value = Reducer::across_lanes(value, 1, 32);
-      if (lane == 0) *region.template part_of<output>(0, 0, 0) = value;
+      if (lane == 0) *reductions_.template part_of<output>(0, 0, 0) = value;
     } else if constexpr (!(tensor.varies_m && tensor.varies_n)) {
       constexpr unsigned finals = tensor.varies_m ? design.tile_m : design.tile_n;
       constexpr unsigned parts = tensor.varies_m ? threads_n : threads_m;
@@ -232,15 +238,11 @@ class ThreadTileProgram {
         Compute value = Reducer::nothing();
         for (unsigned part = 0; part < parts; ++part)
           value = Reducer::both(value, staged[part * finals + at]);
-        if (first + at < end) *region.template part_of<output>(first + at, first + at, 0) = value;
+        if (first + at < end)
+          *reductions_.template part_of<output>(first + at, first + at, 0) = value;
       }
     }
-    region.template arrive<output>(lane);
-  }
-
-  __device__ __forceinline__ Region region() const {
-    return Region(epilogue_, place_.batch, place_.tile_row, place_.tile_column, params_.m,
-                  params_.n);
+    reductions_.template arrive<output>(lane);
   }
 
   GEMMERY_HOST_DEVICE
@@ -256,6 +258,7 @@ class ThreadTileProgram {
   const abi::SimtParams& params_;
   const Params& epilogue_;
   const ThreadTilePlace place_;
+  const Reductions reductions_;
   Compute collected_[at_least_one(Epilogue::outputs)][most_kept()];
 };
 

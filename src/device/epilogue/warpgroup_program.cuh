@@ -121,7 +121,7 @@ class WarpgroupProgram {
   }
 
   /// Writes the tile's partial results of reductions.
-  __device__ __forceinline__ void end_tile() const { reductions_.end_tile(region()); }
+  __device__ __forceinline__ void end_tile() const { reductions_.end_tile(reductions()); }
   /// Writes reductions that are kept across tiles. All consumers call it, also those without one.
   __device__ __forceinline__ void finish() const { reductions_.finish(epilogue_, staged_); }
 
@@ -129,7 +129,8 @@ class WarpgroupProgram {
   static constexpr int region_rows = abi::blocks_per_consumer(design) * abi::sm90_block_rows;
   static constexpr int region_columns = abi::columns_per_consumer(design);
   static constexpr int eights = abi::staging_columns(design) / 8;
-  using Region = RegionReductions<Epilogue, Compute, region_rows, region_columns>;
+  using Reductions =
+      RegionReductions<Epilogue, Compute, RegionOf<design.has_groups, region_rows, region_columns>>;
   using Rows = ProgramRows<Epilogue, Compute, 2, 8, DirectInputs<design, Epilogue>>;
   using Patch = LoadedPatch<Epilogue, 2, 2>;
 
@@ -188,8 +189,20 @@ class WarpgroupProgram {
 
   __device__ unsigned lane() const { return thread_ % 32; }
   __device__ unsigned warp() const { return thread_ / 32; }
-  __device__ Region region() const {
-    return Region(epilogue_, tile_.batch, tile_.row, tile_.column, params_.m, params_.n);
+  __device__ Reductions reductions() const {
+    if constexpr (design.has_groups)
+      return {epilogue_, {group_of(tile_), tile_.row, tile_.column}};
+    else
+      return {epilogue_, {tile_.batch, tile_.row, tile_.column, params_.m, params_.n}};
+  }
+  __device__ abi::RegionGroup group_of(const OutputPlace& place) const {
+    const abi::RaggedExtent ragged = with_groups(params_).groups.ragged;
+    return {.ragged = ragged,
+            .group = place.batch,
+            .begin = place.group_begin,
+            .end = ragged == abi::RaggedExtent::n ? place.column_end : place.row_end,
+            .m = params_.m,
+            .n = params_.n};
   }
 
   const abi::Sm90Params& params_;
@@ -198,7 +211,7 @@ class WarpgroupProgram {
   unsigned consumer_;
   unsigned thread_;
   OutputPlace tile_{};
-  WarpgroupReductions<design, Epilogue, Staged, Region> reductions_;
+  WarpgroupReductions<design, Epilogue, Staged, Reductions> reductions_;
 };
 
 template <abi::Sm90Design design, class Epilogue>
@@ -426,8 +439,8 @@ class WarpgroupProgram<design, Epilogue>::Block {
           const Compute all =
               ReducerOf<Epilogue, output, Compute>::across_lanes(of_row_[output][half], 1, 4);
           if (program_.lane() % 4 == 0 && rows_.has_row(half))
-            *program_.region().template part_of<output>(row_ + 8 * static_cast<unsigned>(half), 0,
-                                                        0) = all;
+            *program_.reductions().template part_of<output>(row_ + 8 * static_cast<unsigned>(half),
+                                                            0, 0) = all;
         }
       }
       write_rows<output + 1>();
@@ -457,14 +470,15 @@ class WarpgroupProgram<design, Epilogue>::Block {
   /// If only batches are reduced, every element is a part by itself.
   template <int output>
   __device__ __forceinline__ void write_elements(const Compute (&values)[2][2], int eight) const {
-    const Region region = program_.region();
+    const Reductions reductions = program_.reductions();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
 #pragma unroll
       for (int column = 0; column < 2; ++column) {
         if (!rows_.has_row(half) || rows_.columns_left(8 * eight) <= column) continue;
-        *region.template part_of<output>(row_ + 8 * static_cast<unsigned>(half),
-                                         column_ + static_cast<unsigned>(8 * eight + column), 0) =
+        *reductions.template part_of<output>(row_ + 8 * static_cast<unsigned>(half),
+                                             column_ + static_cast<unsigned>(8 * eight + column),
+                                             0) =
             ReducerOf<Epilogue, output, Compute>::of(values[half][column]);
       }
     }
@@ -477,10 +491,10 @@ class WarpgroupProgram<design, Epilogue>::Block {
     first = Reducer::across_lanes(first, 4, 32);
     second = Reducer::across_lanes(second, 4, 32);
     if (program_.lane() >= 4) return;
-    Compute* const part = program_.region().template part_of<output>(
+    Compute* const part = program_.reductions().template part_of<output>(
         0, column_ + 8 * static_cast<unsigned>(eight),
         static_cast<unsigned>(index_) * 4 + program_.warp());
-    const int left = static_cast<int>(program_.params_.n) -
+    const int left = static_cast<int>(column_end<design>(program_.params_, program_.tile_)) -
                      static_cast<int>(column_ + 8 * static_cast<unsigned>(eight));
     if (left > 0) part[0] = first;
     if (left > 1) part[1] = second;

@@ -20,6 +20,7 @@
 #include <device/epilogue/indexed_tile.cuh>
 #include <device/epilogue/linear_combination.cuh>
 #include <device/epilogue/thread_tile.cuh>
+#include <device/gemm/empty_groups.cuh>
 #include <device/gemm/outside_groups.cuh>
 #include <device/mma/simt.cuh>
 #include <device/ptx/async_copy.cuh>
@@ -116,22 +117,24 @@ class SimtGemm {
 
   template <class Epilogue, class EpilogueParams>
   __device__ void compute_tile(const abi::TilePosition& tile, const EpilogueParams& epilogue) {
-    multiply_tile(tile);
+    using Region = MatrixRegion<design.tile_m, design.tile_n>;
+    run_program<Epilogue>(
+        tile, epilogue,
+        Region{tile.batch, first_row(tile), first_column(tile), params_.m, params_.n});
+  }
+
+  /// The same for a tile of a group.
+  template <class Epilogue, class EpilogueParams>
+  __device__ void compute_tile(const abi::TilePosition& tile, const EpilogueParams& epilogue,
+                               const abi::RegionGroup& group) {
     if constexpr (is_indexed) {
+      multiply_tile(tile);
       if (place_.slice == 0)
         store_indexed_program<design, Epilogue>(params_, epilogue, targets(tile), sums_,
                                                 tile.batch);
-      return;
     } else {
-      ThreadTileProgram<design, Epilogue> program(params_, epilogue,
-                                                  {.batch = tile.batch,
-                                                   .tile_row = first_row(tile),
-                                                   .tile_column = first_column(tile),
-                                                   .row = static_cast<unsigned>(place_.row),
-                                                   .column = static_cast<unsigned>(place_.column)});
-      const bool has_sums = place_.slice == 0;
-      if (has_sums) program.store(sums_);
-      program.reduce(reinterpret_cast<char*>(&shared_), has_sums, thread());
+      using Region = GroupRegion<design.tile_m, design.tile_n>;
+      run_program<Epilogue>(tile, epilogue, Region{group, first_row(tile), first_column(tile)});
     }
   }
 
@@ -163,6 +166,25 @@ class SimtGemm {
     for_each_sum([](int, Number& sum) { sum = Number{0}; });
     accumulate(tile);
     if constexpr (design.k_slices > 1) reduce_slices();
+  }
+
+  /// `region`: the tile, for reductions.
+  template <class Epilogue, class EpilogueParams, class Region>
+  __device__ __forceinline__ void run_program(const abi::TilePosition& tile,
+                                              const EpilogueParams& epilogue,
+                                              const Region& region) {
+    multiply_tile(tile);
+    ThreadTileProgram<design, Epilogue, abi::shared_bytes(design), Region> program(
+        params_, epilogue,
+        {.batch = tile.batch,
+         .tile_row = first_row(tile),
+         .tile_column = first_column(tile),
+         .row = static_cast<unsigned>(place_.row),
+         .column = static_cast<unsigned>(place_.column)},
+        region);
+    const bool has_sums = place_.slice == 0;
+    if (has_sums) program.store(sums_);
+    program.reduce(reinterpret_cast<char*>(&shared_), has_sums, thread());
   }
 
   __device__ static int thread() { return static_cast<int>(threadIdx.x); }
@@ -403,8 +425,8 @@ __device__ __forceinline__ GroupTile find_group_tile(const abi::SimtGroupTablePa
   return find_in_table(params.groups, params.table, tile);
 }
 
-/// Calls visit(gemm, tile) for the tiles of this block, in all groups. Stores end where a group
-/// does. Then clears what is outside all groups, if asked to.
+/// Calls visit(gemm, tile, group) for the tiles of this block, in all groups. Stores end where a
+/// group does. Then clears what is outside all groups, if asked to.
 template <abi::SimtDesign design, class Params, class Visit>
 __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params, Visit&& visit) {
   static_assert(abi::find_fault(design) == abi::SimtFault::none,
@@ -447,7 +469,13 @@ __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params,
     if constexpr (design.indexed != abi::IndexedExtent::none)
       indices = {.gather = &params.gather, .scatter = &params.scatter};
     SimtGemm<design> gemm(own, shared, origin, indices);
-    visit(gemm, position);
+    visit(gemm, position,
+          abi::RegionGroup{.ragged = ragged,
+                           .group = tile.group,
+                           .begin = tile.begin,
+                           .end = tile.end,
+                           .m = params.gemm.m,
+                           .n = params.gemm.n});
   }
   if (params.clears_outside != 0)
     clear_outside_groups<abi::bytes_of(design.out)>(
@@ -460,16 +488,21 @@ __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params,
 template <abi::SimtDesign design, class Params>
 __device__ inline void simt_grouped_gemm(const Params& params) {
   for_each_grouped_simt_tile<design>(
-      params,
-      [](SimtGemm<design>& gemm, const abi::TilePosition& tile) { gemm.compute_tile(tile); });
+      params, [](SimtGemm<design>& gemm, const abi::TilePosition& tile, const abi::RegionGroup&) {
+        gemm.compute_tile(tile);
+      });
 }
 
 template <abi::SimtDesign design, class Epilogue, class Params, class EpilogueParams>
 __device__ inline void simt_grouped_gemm(const abi::ProgramParams<Params, EpilogueParams>& params) {
-  for_each_grouped_simt_tile<design>(params.gemm,
-                                     [&](SimtGemm<design>& gemm, const abi::TilePosition& tile) {
-                                       gemm.template compute_tile<Epilogue>(tile, params.epilogue);
-                                     });
+  for_each_grouped_simt_tile<design>(
+      params.gemm,
+      [&](SimtGemm<design>& gemm, const abi::TilePosition& tile, const abi::RegionGroup& group) {
+        gemm.template compute_tile<Epilogue>(tile, params.epilogue, group);
+      });
+  store_reductions_of_nothing<Epilogue, typename ArithmeticOf<design.accumulator>::Compute>(
+      params.gemm, params.epilogue, {.m = params.gemm.gemm.m, .n = params.gemm.gemm.n},
+      {.own = threadIdx.x, .count = static_cast<unsigned>(abi::thread_count(design))});
 }
 
 }  // namespace gemmery::device

@@ -46,10 +46,11 @@ __device__ __forceinline__ TileShare read_again(TileShare share) {
   return share;
 }
 
-/// The place of a group's tile in out, and the begin of its group along k.
+/// The place of a group's tile in out, the begin of its group along k, and the group.
 struct GroupedTilePlace {
   TileCorner corner;
   unsigned first_k;
+  abi::RegionGroup group;
 };
 
 /// Where the rows of a tile are found by indices: which row of A and of out each is, no_element for
@@ -105,8 +106,8 @@ class Sm80Gemm {
 
   template <class Epilogue, class EpilogueParams>
   __device__ __forceinline__ void store(const TileShare& share, const EpilogueParams& parameters) {
-    StagedProgram<design, Epilogue> epilogue(params_, parameters, corner_of(share.tile), thread(),
-                                             rows_.of_out);
+    StagedProgram<design, Epilogue> epilogue(params_, parameters, corner_of(share.tile),
+                                             group_.group, thread(), rows_.of_out);
     epilogue.store(TileStaging<design>(address_, thread_again()), sums_, holds_sums());
     epilogue.reduce(shared_);
   }

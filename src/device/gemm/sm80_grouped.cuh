@@ -15,6 +15,7 @@
 #pragma once
 
 #include <device/abi/sm80_grouped_params.hpp>
+#include <device/gemm/empty_groups.cuh>
 #include <device/gemm/outside_groups.cuh>
 #include <device/gemm/sm80.cuh>
 #include <device/schedule/grouped_tiles.cuh>
@@ -123,7 +124,13 @@ class Sm80GroupTiles {
                               (is_of_m ? tile.begin : 0U),
                        .column = position.column * static_cast<unsigned>(design.tile_n) +
                                  (is_of_n ? tile.begin : 0U)},
-            .first_k = is_of_m || is_of_n ? 0U : tile.begin};
+            .first_k = is_of_m || is_of_n ? 0U : tile.begin,
+            .group = {.ragged = ragged(),
+                      .group = tile.group,
+                      .begin = tile.begin,
+                      .end = tile.end,
+                      .m = params_.gemm.m,
+                      .n = params_.gemm.n}};
   }
 
   /// Called by all threads before `keep`, in designs that find rows by indices: each finds some.
@@ -207,6 +214,9 @@ __device__ inline void sm80_grouped_gemm(
       params.gemm, [&](Sm80Gemm<design>& gemm, const TileShare& share) {
         gemm.template store<Epilogue>(share, params.epilogue);
       });
+  store_reductions_of_nothing<Epilogue, typename ArithmeticOf<design.accumulator>::Compute>(
+      params.gemm, params.epilogue, {.m = params.gemm.gemm.m, .n = params.gemm.gemm.n},
+      {.own = threadIdx.x, .count = static_cast<unsigned>(abi::thread_count(design))});
 }
 
 }  // namespace gemmery::device

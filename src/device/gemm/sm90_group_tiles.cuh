@@ -27,7 +27,7 @@ namespace gemmery::device {
 /// What consumers are told about a tile, in units of 16 bytes.
 struct GroupTileRecord {
   unsigned place[4];  // row, column, batch, row_end of OutputPlace
-  unsigned work[4];   // column_end of OutputPlace, blocks of k, elements of k, 1 after the last
+  unsigned work[4];   // its column_end, blocks of k (0 after the last), elements of k, group_begin
 };
 
 /// The records in shared memory, and their barriers.
@@ -69,7 +69,7 @@ class FoundGroupTiles {
 
   __device__ __forceinline__ GroupTileRecord record(const OutputPlace& place) const {
     return {.place = {place.row, place.column, place.batch, place.row_end},
-            .work = {place.column_end, k_blocks(), depth(), is_found() ? 0U : 1U}};
+            .work = {place.column_end, is_found() ? k_blocks() : 0U, depth(), place.group_begin}};
   }
 
   /// The tile's place in out, or in the matrix of its group.
@@ -83,7 +83,8 @@ class FoundGroupTiles {
             position.column * static_cast<unsigned>(design.tile_n) + (is_of_n() ? tile_.begin : 0U),
         .batch = tile_.group,
         .row_end = is_of_m() ? tile_.end : params_.m,
-        .column_end = is_of_n() ? tile_.end : params_.n};
+        .column_end = is_of_n() ? tile_.end : params_.n,
+        .group_begin = tile_.begin};
   }
 
   /// The elements of k of the tile's group, if groups differ in them, otherwise no limit: TMA fills
@@ -158,7 +159,7 @@ class ReceivedGroupTiles {
     receive();
   }
 
-  __device__ bool is_done() const { return is_done_ != 0; }
+  __device__ bool is_done() const { return k_blocks_ == 0; }
   __device__ static constexpr bool is_first() { return false; }  // no design takes turns
   __device__ static constexpr bool is_last() { return false; }
   __device__ __forceinline__ void advance() { receive(); }
@@ -184,10 +185,9 @@ class ReceivedGroupTiles {
     __syncwarp();
     GroupTileRing::release(filled, threadIdx.x % 32);
     cursor_.advance();
-    place_ = {place[0], place[1], place[2], place[3], work[0]};
+    place_ = {place[0], place[1], place[2], place[3], work[0], work[3]};
     k_blocks_ = ptx::same_in_warp(work[1]);
     depth_ = ptx::same_in_warp(work[2]);
-    is_done_ = ptx::same_in_warp(work[3]);
   }
 
   unsigned records_;
@@ -196,7 +196,6 @@ class ReceivedGroupTiles {
   OutputPlace place_;
   unsigned k_blocks_;
   unsigned depth_;
-  unsigned is_done_;
 };
 
 }  // namespace gemmery::device

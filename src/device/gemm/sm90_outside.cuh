@@ -19,6 +19,15 @@ struct GroupsInTable {
   const abi::GroupTable& table;
 };
 
+template <abi::Sm90Design design>
+__device__ __forceinline__ auto sizes_of_groups(const abi::Sm90Params& params) {
+  const abi::GroupParams& groups = with_groups(params).groups;
+  if constexpr (design.has_group_table)
+    return GroupsInTable{groups, table_of(params)};
+  else
+    return GroupsInMemory{groups};
+}
+
 /// All threads of the producer's warpgroup call it. No tile stores where it does.
 template <abi::Sm90Design design>
 __device__ __forceinline__ void clear_outside_of_tiles(const abi::Sm90Params& params) {
@@ -31,10 +40,7 @@ __device__ __forceinline__ void clear_outside_of_tiles(const abi::Sm90Params& pa
   const ClearingThreads threads{.own = threadIdx.x - first_thread,
                                 .count = abi::warpgroup_threads - first_thread};
   constexpr int bytes = abi::bytes_of(design.out);
-  if constexpr (design.has_group_table)
-    clear_outside_groups<bytes>(GroupsInTable{groups, table_of(params)}, out, across, threads);
-  else
-    clear_outside_groups<bytes>(GroupsInMemory{groups}, out, across, threads);
+  clear_outside_groups<bytes>(sizes_of_groups<design>(params), out, across, threads);
 }
 
 }  // namespace gemmery::device

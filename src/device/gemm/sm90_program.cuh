@@ -5,7 +5,9 @@
 
 #include <device/abi/sm90_program.hpp>
 #include <device/epilogue/warpgroup_program.cuh>
+#include <device/gemm/empty_groups.cuh>
 #include <device/gemm/sm90.cuh>
+#include <device/gemm/sm90_outside.cuh>
 
 namespace gemmery::device {
 
@@ -34,7 +36,13 @@ __device__ __forceinline__ void sm90_gemm(
         return Finish(gemm, params.epilogue, maps, shared, consumer, thread);
       },
       [&](unsigned shared) { Finish::initialize(maps, shared); },
-      [&](unsigned lane) { Finish::open_results(params.epilogue, lane); });
+      [&](unsigned lane) {
+        Finish::open_results(params.epilogue, lane);
+        if constexpr (design.has_groups)
+          store_reductions_of_nothing<Epilogue, typename Finish::Compute>(
+              sizes_of_groups<design>(gemm), params.epilogue, {.m = gemm.m, .n = gemm.n},
+              {.own = lane, .count = 32});
+      });
 }
 
 template <abi::Sm90Design design, class Epilogue, class Program, int maps>

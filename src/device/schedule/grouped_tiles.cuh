@@ -84,6 +84,12 @@ class GroupScan {
     return {};
   }
 
+  /// Called by any threads, for sizes that are no labels.
+  __device__ bool is_empty(unsigned group) const {
+    const Span span = span_of(group);
+    return span.begin == span.end;
+  }
+
   /// A mask of the elements from `first` on that belong to groups of one tensor: bit i is element
   /// first + i. Called by all lanes, with the same `first`; all lanes get the same result.
   __device__ unsigned find_members(unsigned first) const {

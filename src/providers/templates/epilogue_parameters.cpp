@@ -9,11 +9,13 @@
 
 #include <fmt/format.h>
 
+#include "device/abi/group_regions.hpp"
 #include "device/abi/pointer_array.hpp"
 #include "epilogue/addend.hpp"
 #include "epilogue/brief.hpp"
 #include "epilogue/emit_cuda.hpp"
 #include "epilogue/graph.hpp"
+#include "providers/templates/groups.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -72,7 +74,9 @@ epilogue::Reduction reduction_of(const epilogue::Graph& graph, const EpilogueOpe
 class WorkspacePlan {
  public:
   WorkspacePlan(const GemmProblem& problem, bool is_turned, const abi::RegionGrid& regions)
-      : rows_(static_cast<std::uint64_t>(is_turned ? problem.n : problem.m)),
+      : has_groups_(problem.groups.has_value()),
+        ragged_(has_groups_ ? ragged_extent_of(*problem.groups, is_turned) : abi::RaggedExtent::k),
+        rows_(static_cast<std::uint64_t>(is_turned ? problem.n : problem.m)),
         columns_(static_cast<std::uint64_t>(is_turned ? problem.m : problem.n)),
         regions_(regions),
         value_bytes_(byte_width(epilogue_compute_type(problem.accumulator))) {}
@@ -99,7 +103,9 @@ class WorkspacePlan {
  private:
   std::size_t bytes_of_words() const { return std::size_t{regions_.groups} * sizeof(abi::UInt64); }
   std::size_t bytes_of_counters(const abi::EpilogueTensor& tensor) const {
-    return std::size_t{abi::band_count(tensor, regions_)} * sizeof(std::uint32_t);
+    const unsigned bands = has_groups_ ? abi::group_band_count(tensor, regions_, ragged_)
+                                       : abi::band_count(tensor, regions_);
+    return std::size_t{bands} * sizeof(std::uint32_t);
   }
 
   abi::ReductionSchedule add_words() {
@@ -113,19 +119,34 @@ class WorkspacePlan {
   }
 
   abi::ReductionSchedule add_parts(const abi::EpilogueTensor& tensor) {
-    const unsigned regions_in_band = abi::regions_of_band(tensor, regions_);
-    const abi::ReductionSchedule schedule{
-        .counters = counters_placed_,
-        .partials = part_bytes_,
-        .finals = (tensor.varies_l ? regions_.batches : 1) * (tensor.varies_m ? rows_ : 1) *
-                  (tensor.varies_n ? columns_ : 1),
-        .parts = regions_in_band * abi::parts_of_region(tensor, regions_),
-        .arrivals = regions_in_band * regions_.arrivals};
+    abi::ReductionSchedule schedule =
+        has_groups_ ? schedule_in_groups(tensor) : schedule_of(tensor);
+    schedule.counters = counters_placed_;
+    schedule.partials = part_bytes_;
     counters_placed_ += bytes_of_counters(tensor);
     part_bytes_ += round_up(schedule.finals * schedule.parts * value_bytes_, workspace_unit);
     return schedule;
   }
 
+  abi::ReductionSchedule schedule_of(const abi::EpilogueTensor& tensor) const {
+    const unsigned regions_in_band = abi::regions_of_band(tensor, regions_);
+    return {.counters = 0,
+            .partials = 0,
+            .finals = (tensor.varies_l ? regions_.batches : 1) * (tensor.varies_m ? rows_ : 1) *
+                      (tensor.varies_n ? columns_ : 1),
+            .parts = regions_in_band * abi::parts_of_region(tensor, regions_),
+            .arrivals = regions_in_band * regions_.arrivals};
+  }
+  abi::ReductionSchedule schedule_in_groups(const abi::EpilogueTensor& tensor) const {
+    return {.counters = 0,
+            .partials = 0,
+            .finals = abi::group_finals(tensor, regions_, ragged_, rows_, columns_),
+            .parts = abi::group_parts(tensor, regions_),
+            .arrivals = 0};
+  }
+
+  bool has_groups_;
+  abi::RaggedExtent ragged_;  // as the kernel sees it
   std::uint64_t rows_;
   std::uint64_t columns_;
   abi::RegionGrid regions_;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "device/abi/group_regions.hpp"
 #include "device/abi/simt_design.hpp"
 #include "kernel/rules.hpp"
 #include "operation/groups.hpp"
@@ -113,7 +114,17 @@ std::string find_outside_failure(const GemmProblem& problem) {
 
 std::string find_group_failure(const GemmProblem& problem) {
   if (!has_reductions(problem.epilogue)) return {};
-  return "groups: expected an epilogue without reductions, got one with";
+  const Groups& groups = *problem.groups;
+  if (groups.have_indices())
+    return "groups: expected an epilogue without reductions beside rows by index, got one with";
+  if (!has_labels(groups)) return {};
+  const ProgramTensors tensors = program_tensors(problem.epilogue, false);
+  const auto is_of_group = [&](const abi::EpilogueTensor& output) {
+    return output.reduction != abi::Reduction::none &&
+           abi::reduces_ragged(output, ragged_extent_of(groups, false));
+  };
+  if (!std::ranges::any_of(tensors.outputs, is_of_group)) return {};
+  return "groups: expected reductions of each row or column with labels, got one per group";
 }
 
 std::string find_table_failure(const GemmProblem& problem, std::size_t bytes) {
@@ -237,12 +248,38 @@ std::string find_label_failure(std::span<const GroupTileExtents> tiles,
 }
 
 abi::GroupParams group_params(const GemmArguments& arguments, bool is_turned) {
+  const Groups& groups = *arguments.problem().groups;
   abi::GroupParams params = params_of(arguments.problem());
-  if (!arguments.problem().groups->are_on_host) params.sizes = arguments.group_memory()->sizes.data;
-  if (is_turned && params.ragged != abi::RaggedExtent::k)
-    params.ragged =
-        params.ragged == abi::RaggedExtent::m ? abi::RaggedExtent::n : abi::RaggedExtent::m;
+  if (!groups.are_on_host) params.sizes = arguments.group_memory()->sizes.data;
+  params.ragged = ragged_extent_of(groups, is_turned);
   return params;
+}
+
+abi::RaggedExtent ragged_extent_of(const Groups& groups, bool is_turned) noexcept {
+  if (groups.ragged == Ragged::k) return abi::RaggedExtent::k;
+  return (groups.ragged == Ragged::m) == is_turned ? abi::RaggedExtent::n : abi::RaggedExtent::m;
+}
+
+abi::RegionGrid regions_of_groups(abi::RegionGrid grid, const GroupTileExtents& region,
+                                  const GemmProblem& problem, bool is_turned) {
+  const Groups& groups = *problem.groups;
+  const abi::RaggedExtent ragged = ragged_extent_of(groups, is_turned);
+  if (ragged == abi::RaggedExtent::k) return grid;
+  const auto count = static_cast<unsigned>(problem.l);
+  const bool is_of_rows = ragged == abi::RaggedExtent::m;
+  unsigned& numbers = is_of_rows ? grid.rows : grid.columns;
+  const unsigned of_matrix = numbers;
+  grid.group_regions = 1;
+  if (has_labels(groups)) {
+    grid.group_regions = 0;
+  } else if (groups.sizes == GroupSizes::masked) {
+    grid.group_regions = of_matrix;
+    numbers = count * of_matrix;
+  } else {
+    const auto extent = static_cast<unsigned>(operation::ragged_extent(problem));
+    numbers = extent / static_cast<unsigned>(is_of_rows ? region.m : region.n) + count;
+  }
+  return grid;
 }
 
 abi::GroupTable group_table(const GemmArguments& arguments, const abi::GroupParams& params,

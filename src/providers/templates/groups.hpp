@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 
+#include "device/abi/epilogue.hpp"
 #include "device/abi/groups.hpp"
 
 namespace gemmery::templates {
@@ -79,6 +80,12 @@ abi::GroupTable group_table(const GemmArguments& arguments, const abi::GroupPara
                             unsigned tile, unsigned tiles_across);
 abi::IndexParams gather_params(const GemmArguments& arguments);
 abi::IndexParams scatter_params(const GemmArguments& arguments);
+// The extent that differs as a kernel sees it.
+abi::RaggedExtent ragged_extent_of(const Groups& groups, bool is_turned) noexcept;
+// The regions of a launch of groups, of those of one matrix; `region`: rows and columns of one, of
+// what the kernel computes.
+abi::RegionGrid regions_of_groups(abi::RegionGrid grid, const GroupTileExtents& region,
+                                  const GemmProblem& problem, bool is_turned);
 // An upper bound on the tiles of a launch.
 unsigned most_tiles(const GroupTileExtents& tile, const GemmProblem& problem);
 

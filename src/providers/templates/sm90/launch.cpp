@@ -265,19 +265,25 @@ void append_input_maps(const runtime::PackRequest& request, const abi::Sm90Desig
 }
 
 abi::RegionGrid regions_of(const abi::Sm90Design& design, const Sm90Extents& extents,
-                           unsigned batches, unsigned grid_blocks) {
+                           const runtime::PackRequest& request, unsigned grid_blocks) {
   constexpr unsigned warps = abi::warps_per_consumer;
   const abi::Sm90Design stored = abi::stored_design(design);
   const int blocks = abi::blocks_per_consumer(stored);
-  return {.rows = abi::tiles_along(extents.rows, blocks * abi::sm90_block_rows),
-          .columns = abi::tiles_along(extents.columns, abi::columns_per_consumer(stored)),
-          .batches = batches,
-          .column_parts = static_cast<unsigned>(blocks) * warps,
-          .whole_parts = warps,
-          .arrivals = 1,
-          .groups = abi::reduces_by_groups(design)
-                        ? grid_blocks * static_cast<unsigned>(abi::consumer_count(design))
-                        : 0};
+  const GroupTileExtents region{.m = blocks * abi::sm90_block_rows,
+                                .n = abi::columns_per_consumer(stored)};
+  const GemmProblem& problem = request.arguments.problem();
+  const abi::RegionGrid grid{
+      .rows = abi::tiles_along(extents.rows, region.m),
+      .columns = abi::tiles_along(extents.columns, region.n),
+      .batches = static_cast<unsigned>(problem.l),
+      .column_parts = static_cast<unsigned>(blocks) * warps,
+      .whole_parts = warps,
+      .arrivals = 1,
+      .groups = abi::reduces_by_groups(design)
+                    ? grid_blocks * static_cast<unsigned>(abi::consumer_count(design))
+                    : 0};
+  if (!problem.groups) return grid;
+  return regions_of_groups(grid, region, problem, is_turned(request.kernel));
 }
 
 void append_program(const runtime::PackRequest& request, const abi::Sm90Design& design,
@@ -285,9 +291,9 @@ void append_program(const runtime::PackRequest& request, const abi::Sm90Design& 
   if (request.kernel.epilogue() == default_epilogue) return;
   const GemmArguments& arguments = request.arguments;
   const Sm90Extents extents = extents_of(is_turned(request.kernel), arguments.problem());
-  append_epilogue_parameters(
-      arguments, request.kernel.epilogue(), is_turned(request.kernel.operands()),
-      regions_of(design, extents, static_cast<unsigned>(arguments.problem().l), blocks), plan);
+  append_epilogue_parameters(arguments, request.kernel.epilogue(),
+                             is_turned(request.kernel.operands()),
+                             regions_of(design, extents, request, blocks), plan);
   append_input_maps(request, design, plan);
 }
 
