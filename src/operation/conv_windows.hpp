@@ -22,6 +22,8 @@ class RowMap {
       : is_identity_(false), counts_(counts), first_(first), step_(step), image_(image) {}
 
   bool is_identity() const noexcept { return is_identity_; }
+  // The first pixel along depth, height, width.
+  const std::array<std::int64_t, 3>& first() const noexcept { return first_; }
   std::int64_t operator[](std::int64_t row) const noexcept;
 
  private:

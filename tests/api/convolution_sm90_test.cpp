@@ -97,14 +97,10 @@ void expect_right_by_any(const ProblemLine& line, Draw& draw) {
   expect_right(line, kernels[static_cast<std::size_t>(draw.below(std::ssize(kernels)))]);
 }
 
-bool is_strided_dgrad(const GemmProblem& problem) {
-  return problem.convolution->kind == ConvKind::dgrad &&
-         problem.convolution->stride != Spatial{1, 1, 1};
-}
-
-// Beyond what copies in im2col mode can do.
+// Beyond what copies in im2col mode can do, or phases of a dgrad with a stride.
 bool exceeds_copies(const GemmProblem& problem) {
-  return reason_of(problem).find(" along ") != std::string::npos;
+  const std::string reason = reason_of(problem);
+  return reason.find(" along ") != std::string::npos || reason.find("dgrad") != std::string::npos;
 }
 
 // Each kernel takes a third of a second to compile: a soak runs all, other runs a sample.
@@ -121,7 +117,7 @@ TEST(ConvolutionOnHopper, awkward_geometries_are_within_the_bounds) {
       const Products products = all_products[draw.below(2)];
       const ConvCase conv = with_whole_units(tests::read_row(text).conv, kind, products.operands);
       const GemmProblem problem = problem_of(conv, kind, products);
-      if (problem.flops() > most_flops || is_strided_dgrad(problem)) continue;
+      if (problem.flops() > most_flops) continue;
       if (exceeds_copies(problem)) {
         ++beyond;
         continue;
@@ -138,7 +134,7 @@ TEST(ConvolutionOnHopper, awkward_geometries_are_within_the_bounds) {
   for (const char* const text : tests::limits_convolutions) run(text);
   for (const char* const text : tests::empty_convolutions) run(text);
   EXPECT_GT(count, is_soak() ? 100 : 5);
-  EXPECT_LT(beyond, is_soak() ? 12 : 6);
+  EXPECT_LT(beyond, is_soak() ? 30 : 12);
 }
 
 TEST(ConvolutionOnHopper, random_problems_are_within_the_bounds) {
@@ -151,7 +147,7 @@ TEST(ConvolutionOnHopper, random_problems_are_within_the_bounds) {
     const Products products =
         all_products[static_cast<std::size_t>(draw.below(std::ssize(all_products)))];
     ConvCase conv = with_whole_units(tests::draw_case(draw), kind, products.operands);
-    if (kind == ConvKind::dgrad) conv.stride.assign(conv.dimensions(), 1);
+    if (kind == ConvKind::dgrad && draw.below(2) > 0) conv.stride.assign(conv.dimensions(), 1);
     const std::int64_t unit = 16 / static_cast<std::int64_t>(byte_width(products.operands));
     const GemmProblem problem = problem_of(conv, kind, products, unit * draw.below(2));
     if (problem.flops() > most_flops || exceeds_copies(problem)) continue;
@@ -177,6 +173,11 @@ TEST(ConvolutionOnHopper, programs_and_addends_are_those_of_a_product) {
         "conv2d_wgrad 2x7x6x64 k=24 r=1 s=1 stride=2 a=bf16 c=bf16 alpha=0 beta=2",
         "conv2d_dgrad 2x7x6x64 k=24 r=3 s=3 pad=1 a=f16 c=f16 alpha=2 beta=-1",
         "conv2d_dgrad 2x7x6x64 k=24 r=3 s=3 pad=1 a=f16 c=f16 alpha=0 beta=-1",
+        "conv2d_dgrad 2x7x6x64 k=24 r=3 s=3 pad=1 stride=2 a=f16 alpha=3",
+        "conv2d_dgrad 2x7x6x64 k=24 r=3 s=2 pad=1 stride=2,3 dilation=2,1 a=f16 "
+        "epilogue=\"D = relu(accum + bias)\" bias=f16[n]",
+        "conv2d_dgrad 2x7x6x64 k=24 r=1 s=1 stride=2 a=bf16 out=f32/ld=80",
+        "conv2d_dgrad 2x7x6x64 k=24 r=3 s=3 pad=1 stride=2 a=f16 alpha=0",
         "conv2d_fprop 2x7x6x64 k=24 r=3 s=3 pad=1 a=s8 out=s8 c=s8 alpha=0.02 beta=1",
         "conv2d_fprop 2x7x6x64 k=24 r=3 s=3 pad=1 a=f16 mode=convolution alpha=0"}) {
     expect_right_by_any(parse_problem(text), draw);
@@ -226,8 +227,26 @@ TEST(ConvolutionOnHopper, names_read_back) {
 
 TEST(ConvolutionOnHopper, limits_are_refused_by_name) {
   const auto of = [](const char* text) { return reason_of(parse_problem(text).problem); };
-  EXPECT_EQ(of("conv2d_dgrad 2x8x8x64 k=64 r=3 s=3 pad=1 stride=2 a=f16"),
-            "stride: expected 1 for dgrad, got a larger one");
+  EXPECT_EQ(of("conv2d_dgrad 2x9x9x64 k=64 r=3 s=3 pad=1 stride=3 a=f16"),
+            "stride: expected at most 8 phases of pixels for dgrad, got 9");
+  EXPECT_EQ(of("conv3d_dgrad 2x9x9x9x64 k=64 t=3 r=3 s=3 pad=1 stride=2 a=f16"),
+            "stride: expected extents of dx that it divides along a dimension, got others along "
+            "all");
+  EXPECT_EQ(of("conv2d_dgrad 2x8x8x64 k=64 r=3 s=3 pad=1 stride=2 a=f16 c=f16 beta=1"),
+            "C: expected none for a dgrad with a stride, got a tensor");
+  EXPECT_EQ(of("conv2d_dgrad 2x8x8x128 k=128 r=3 s=3 pad=1 stride=2 groups=2 a=f16"),
+            "batch: expected one matrix for a dgrad with a stride, got 2 groups");
+  EXPECT_EQ(
+      of("conv2d_dgrad 2x8x8x64 k=64 r=3 s=3 pad=1 stride=2 a=f16 epilogue=\"D = accum + "
+         "rest\" rest=f16"),
+      "epilogue operand rest: expected an input that varies along channels alone, for a dgrad "
+      "with a stride");
+  EXPECT_EQ(of("conv2d_dgrad 2x8x8x128 k=128 r=3 s=3 pad=1 stride=2 groups=2 a=f16"),
+            "batch: expected one matrix for a dgrad with a stride, got 2 groups");
+  EXPECT_EQ(
+      of("conv2d_dgrad 2x8x8x12 k=64 r=3 s=3 pad=1 stride=2 a=f16 b=f16/ld=16"),
+      "out: expected channels in units of 16 bytes for a dgrad with a stride, got 24 bytes at "
+      "an alignment of 8");
   EXPECT_EQ(of("conv2d_fprop 2x40x8x64 k=64 r=3 s=3 pad=1 stride=9,1 a=f16"),
             "A: expected a stride of at most 8 along height, got 9");
   EXPECT_EQ(of("conv2d_fprop 2x8x300x64 k=64 r=1 s=257 pad=0,128 a=f16"),

@@ -893,6 +893,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 1x2 coop, fprop",
                                                    "sm90 k2 coop, dgrad",
                                                    "sm90 2x1 coop, wgrad",
+                                                   "sm90 coop, strided dgrad",
                                                    "sm90 coop, far elements",
                                                    "sm90 coop, transposed",
                                                    "sm90 coop, by registers",

@@ -35,6 +35,7 @@ enum class SoundKernel : std::uint8_t {
   wgmma_fprop,       // convolutions, images in im2col mode; a pair of blocks shares A
   wgmma_dgrad,       // likewise, k over two blocks
   wgmma_wgrad,       // likewise; a pair of blocks shares B
+  wgmma_phases,      // a dgrad with a stride
   far,               // elements far from each other, and a C; threads store out
   transposed,        // int8, both operands transposed in shared memory
   registers,         // int8, B through registers, pairs of rows of out^T stored at once
@@ -96,7 +97,7 @@ struct DeviceFault {
 constexpr bool is_simt(SoundKernel kernel) noexcept { return kernel <= SoundKernel::conv_wgrad; }
 constexpr bool is_of_convolutions(SoundKernel kernel) noexcept {
   return (kernel >= SoundKernel::conv_fprop && kernel <= SoundKernel::conv_wgrad) ||
-         (kernel >= SoundKernel::wgmma_fprop && kernel <= SoundKernel::wgmma_wgrad);
+         (kernel >= SoundKernel::wgmma_fprop && kernel <= SoundKernel::wgmma_phases);
 }
 
 // Whether it is one of the family sm80.

@@ -128,6 +128,8 @@ templates::Sm90Form form_of(SoundKernel kernel) {
       return dgrad_2d;
     case SoundKernel::wgmma_wgrad:
       return wgrad_2d;
+    case SoundKernel::wgmma_phases:
+      return strided_dgrad_2d;
     default:
       return strided;
   }

@@ -50,10 +50,14 @@ GemmProblem random_convolution(const Kernel& kernel, Choices& choices) {
   const auto dimensions = own_dimensions.empty()
                               ? static_cast<std::size_t>(choices.between(1, 3))
                               : static_cast<std::size_t>(own_dimensions.front() - '0');
-  const std::int64_t groups = choices.percent(25) ? choices.between(2, 3) : 1;
+  const bool has_phases = !kernel.metadata().design_value("stride").empty();
+  const std::int64_t groups = choices.percent(25) && !has_phases ? choices.between(2, 3) : 1;
   std::string extents, filter, padding, stride, dilation;
   for (std::size_t d = 0; d < dimensions; ++d) {
-    const Dimension one = draw_dimension(kind != "dgrad", choices);
+    Dimension one = draw_dimension(kind != "dgrad", choices);
+    // At least two phases, and at most eight.
+    if (has_phases && d + 2 >= dimensions)
+      one.stride = choices.between(d + 1 == dimensions ? 2 : 1, 2);
     const std::string_view comma = d == 0 ? "" : ",";
     extents += fmt::format("x{}", one.image);
     filter += fmt::format(" {}={}", filter_names[3 - dimensions + d], one.filter);

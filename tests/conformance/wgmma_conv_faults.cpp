@@ -8,14 +8,16 @@ namespace {
 constexpr auto fprop = SoundKernel::wgmma_fprop;
 constexpr auto dgrad = SoundKernel::wgmma_dgrad;
 constexpr auto wgrad = SoundKernel::wgmma_wgrad;
+constexpr auto phases = SoundKernel::wgmma_phases;
 
 constexpr Edit offset_of_another_tap{"window.first_offset[d] + step * window.offset_step[d]",
                                      "window.first_offset[d] + (step ^ 1) * window.offset_step[d]"};
 constexpr Edit offsets_exchanged{"place.offset[2 - d] =", "place.offset[d - 1] ="};
-constexpr Edit images_not_told_apart{
-    "first.image = static_cast<int>(pixel + batch * window.batch_images);", "first.image = 0;"};
-constexpr Edit no_step{"here * window.step[d] + window.lower[d]", "here + window.lower[d]"};
-constexpr Edit padding_unknown{"here * window.step[d] + window.lower[d]", "here * window.step[d]"};
+constexpr Edit images_not_told_apart{"first.image = static_cast<int>(pixel);", "first.image = 0;"};
+constexpr Edit no_step{"first.at[2 - d] * window.step[d] + window.lower[d]",
+                       "first.at[2 - d] + window.lower[d]"};
+constexpr Edit padding_unknown{"first.at[2 - d] * window.step[d] + window.lower[d]",
+                               "first.at[2 - d] * window.step[d]"};
 constexpr Edit channels_go_on{
     "place.channel = static_cast<int>(index - tap * window.taps[2].divisor);",
     "place.channel = static_cast<int>(index);"};
@@ -38,7 +40,7 @@ constexpr DeviceFault fault_table[] = {
     {.name = "images are not told apart", .kernel = fprop, .edits = {{images_not_told_apart}}},
     {.name = "an image of a batch is the first one",
      .kernel = fprop,
-     .edits = {{{"pixel + batch * window.batch_images", "pixel"}}}},
+     .edits = {{{"first.image += static_cast<int>(batch * window.batch_images);", ""}}}},
     {.name = "every tap of a filter is the first one",
      .kernel = fprop,
      .edits = {{{"place.in_filter += step * filters.step[d];", ""}}}},
@@ -71,6 +73,27 @@ constexpr DeviceFault fault_table[] = {
     {.name = "all columns of a tile are those of its first atom",
      .kernel = wgrad,
      .edits = {{{"abi::TmaFilters{}, column + columns)", "abi::TmaFilters{}, column)"}}}},
+    {.name = "nothing", .kernel = phases},
+    {.name = "offsets of every phase are those of the first",
+     .kernel = phases,
+     .edits = {{{"phases[place.batch].window", "phases[0 * place.batch].window"}}}},
+    {.name = "filters of every phase are those of the first",
+     .kernel = phases,
+     .edits = {{{"phases[place.batch].filters", "phases[0 * place.batch].filters"}}}},
+    {.name = "every phase has as many pixels as the first",
+     .kernel = phases,
+     .edits = {{{"all.images[all.phases[place.batch].images]",
+                 "all.images[0 * all.phases[place.batch].images]"}}}},
+    {.name = "every phase is as deep as the first",
+     .kernel = phases,
+     .edits = {{{"phases[tiles.position().batch].k_blocks",
+                 "phases[0 * tiles.position().batch].k_blocks"}}}},
+    {.name = "pixels of every phase are stored as those of the first",
+     .kernel = phases,
+     .edits = {{{"phases[filled_.batch];", "phases[0 * filled_.batch];"}}}},
+    {.name = "every warp stores the first pixels",
+     .kernel = phases,
+     .edits = {{{"(phase.window, filled_.row)", "(phase.window, 0 * filled_.row)"}}}},
 };
 
 }  // namespace

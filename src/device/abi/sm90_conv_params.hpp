@@ -44,6 +44,27 @@ struct Sm90ConvParams {
   TmaFilters filters;  // not of wgrad
 };
 
+/// Pixels of dx whose distance is the stride, which meet the same taps. Out is their map in im2col
+/// mode, each pixel the next one of the phase.
+struct DgradPhase {
+  TensorMap out;
+  TmaWindow window;  // without taps if none reaches the pixels, which are then epilogue(0)
+  TmaFilters filters;
+  unsigned k_blocks;  // at least 1
+  unsigned images;    // the map of dy
+};
+
+/// A dgrad with a stride. Phases have as many pixels along a dimension, or one more; maps differ in
+/// that alone.
+struct Sm90PhaseParams {
+  static constexpr int most_maps = 4;
+  static constexpr int most_phases = 8;
+  Sm90Params gemm;  // without maps of A and out
+  TensorMap images[most_maps];
+  DgradPhase phases[most_phases];
+};
+
+static_assert(sizeof(Sm90PhaseParams) == sizeof(Sm90Params) + 4 * 128 + 8 * 320);
 static_assert(sizeof(TmaWindow) == 6 * 12 + 4 * 12 + 16);
 
 }  // namespace gemmery::abi

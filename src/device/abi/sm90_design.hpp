@@ -72,6 +72,8 @@ struct Sm90Design {
   bool scatters_rows = false;
   Sm90Conv conv = Sm90Conv::none;
   int dimensions = 0;  // of a convolution's images: 1 to 3
+  // True for a dgrad with a stride: batches are the phases of its pixels, each with its own taps.
+  bool has_phases = false;
 
   bool operator==(const Sm90Design&) const = default;
 };

@@ -270,12 +270,22 @@ constexpr bool can_scatter_rows(const Sm90Design& design) {
          !design.has_adjacent_rows;
 }
 
+/// Phases differ in their blocks of k, so consumers share each tile; TMA stores their pixels, and
+/// nothing else knows where these lie.
+GEMMERY_HOST_DEVICE
+constexpr bool can_have_phases(const Sm90Design& design) {
+  return design.conv == Sm90Conv::dgrad && design.schedule == Schedule::cooperative &&
+         design.split_k == 1 && design.split == SplitMode::none && !design.has_c &&
+         stores_by_tma(design);
+}
+
 /// Filters of fprop and channels of images are K-major; filters of dgrad, and both operands of
 /// wgrad, are not. A copy of wgrad's B takes an atom of channels, which may not begin in the middle
 /// of an atom: the rest of it would belong to the next tap.
 GEMMERY_HOST_DEVICE
 constexpr bool is_sm90_conv(const Sm90Design& design) {
-  if (design.conv == Sm90Conv::none) return design.dimensions == 0;
+  if (design.conv == Sm90Conv::none) return design.dimensions == 0 && !design.has_phases;
+  if (design.has_phases && !can_have_phases(design)) return false;
   const bool has_whole_atoms = !finds_columns(design) || design.tile_n % atom_extent(design) == 0 ||
                                atom_extent(design) % design.tile_n == 0;
   return design.dimensions >= 1 && design.dimensions <= 3 && has_whole_atoms &&

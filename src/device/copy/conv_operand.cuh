@@ -8,25 +8,37 @@
 
 namespace gemmery::device {
 
-/// The first pixel of a copy, before the offset of a tap: coordinates of the map, width first.
+/// A pixel of an image, width first.
 template <int dimensions>
 struct FirstPixel {
   int at[dimensions];
   int image;
 };
 
+/// By its number.
 template <int dimensions>
-__device__ __forceinline__ FirstPixel<dimensions> find_pixel(const abi::TmaWindow& window,
-                                                             unsigned pixel, unsigned batch) {
+__device__ __forceinline__ FirstPixel<dimensions> count_pixels(const abi::TmaWindow& window,
+                                                               unsigned pixel) {
   FirstPixel<dimensions> first;
 #pragma unroll
   for (int d = 2; d > 2 - dimensions; --d) {
     const unsigned rest = window.pixels[d].divide(pixel);
-    const auto here = static_cast<int>(pixel - rest * window.pixels[d].divisor);
-    first.at[2 - d] = here * window.step[d] + window.lower[d];
+    first.at[2 - d] = static_cast<int>(pixel - rest * window.pixels[d].divisor);
     pixel = rest;
   }
-  first.image = static_cast<int>(pixel + batch * window.batch_images);
+  first.image = static_cast<int>(pixel);
+  return first;
+}
+
+/// The first pixel of a copy, before the offset of a tap, in coordinates of the map.
+template <int dimensions>
+__device__ __forceinline__ FirstPixel<dimensions> find_pixel(const abi::TmaWindow& window,
+                                                             unsigned pixel, unsigned batch) {
+  FirstPixel<dimensions> first = count_pixels<dimensions>(window, pixel);
+#pragma unroll
+  for (int d = 2; d > 2 - dimensions; --d)
+    first.at[2 - d] = first.at[2 - d] * window.step[d] + window.lower[d];
+  first.image += static_cast<int>(batch * window.batch_images);
   return first;
 }
 

@@ -51,6 +51,10 @@ __device__ __forceinline__ const abi::Sm90ConvParams& with_windows(const abi::Sm
   return reinterpret_cast<const abi::Sm90ConvParams&>(params);
 }
 
+__device__ __forceinline__ const abi::Sm90PhaseParams& with_phases(const abi::Sm90Params& params) {
+  return reinterpret_cast<const abi::Sm90PhaseParams&>(params);
+}
+
 /// Prefetches a share of a matrix into L2 during the mainloop, for the reads of the epilogue.
 /// `first`: the share's first element; a row has `row_bytes` of it, of which `bytes_left` exist,
 /// and `rows_left` rows exist. All threads of a warpgroup call it.

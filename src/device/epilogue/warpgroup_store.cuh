@@ -10,6 +10,7 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/abi/sm90_shared.hpp>
+#include <device/copy/conv_operand.cuh>
 #include <device/copy/map_matrix.cuh>
 #include <device/epilogue/output_place.cuh>
 #include <device/epilogue/row_pair_store.cuh>
@@ -171,6 +172,7 @@ class WarpgroupStore {
   /// Stores the last filled staging tile by TMA. A ragged one is stored already; its bulk group is
   /// empty, so that groups count staging tiles.
   __device__ __forceinline__ void send() const {
+    if constexpr (design.has_phases) return send_pixels();
     const auto place =
         box_at(static_cast<int>(filled_.column), static_cast<int>(filled_.row), matrix());
     if constexpr (sends_by_all) {
@@ -178,6 +180,17 @@ class WarpgroupStore {
     } else if (is_whole()) {
       ptx::tma_store(*map_, place, filled_staging());
     }
+    ptx::bulk_commit_group();
+  }
+
+  /// The same of a phase of pixels.
+  __device__ __forceinline__ void send_pixels() const {
+    const abi::DgradPhase& phase = with_phases(params_).phases[filled_.batch];
+    const auto first = count_pixels<design.dimensions>(phase.window, filled_.row);
+    ptx::tma_store(
+        phase.out,
+        pixel_place(first, TapPlace<design.dimensions>{}, static_cast<int>(filled_.column)),
+        filled_staging());
     ptx::bulk_commit_group();
   }
 

@@ -74,7 +74,8 @@ class Sm90Gemm {
     initialize_finish();
     if (threadIdx.x == 0) {
       load_.prefetch_maps();
-      if constexpr (abi::stores_by_tma(design)) ptx::prefetch_tensormap(params_.out);
+      if constexpr (abi::stores_by_tma(design) && !design.has_phases)
+        ptx::prefetch_tensormap(params_.out);
       ring_.initialize(abi::consumers_per_tile(design) * abi::warps_per_consumer);
       TileSums::initialize(shared_.split_sums);
       if constexpr (design.has_groups) {
@@ -369,7 +370,12 @@ __device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupTableParams& param
 }
 template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90ConvParams& params) {
-  static_assert(design.conv != abi::Sm90Conv::none);
+  static_assert(design.conv != abi::Sm90Conv::none && !design.has_phases);
+  sm90_gemm<design>(params.gemm);
+}
+template <abi::Sm90Design design>
+__device__ __forceinline__ void sm90_gemm(const abi::Sm90PhaseParams& params) {
+  static_assert(design.has_phases);
   sm90_gemm<design>(params.gemm);
 }
 template <abi::Sm90Design design>

@@ -39,7 +39,7 @@ class Sm90Load {
 
   /// One thread calls it, before anything is loaded.
   __device__ __forceinline__ void prefetch_maps() const {
-    ptx::prefetch_tensormap(params_.a);
+    ptx::prefetch_tensormap(design.has_phases ? with_phases(params_).images[0] : params_.a);
     ptx::prefetch_tensormap(params_.b);
   }
 
@@ -69,13 +69,14 @@ class Sm90Load {
     const unsigned a = ptx::cvta_shared(&shared_.a[stage]);
     const unsigned b = ptx::cvta_shared(&shared_.b[stage]);
     if constexpr (abi::finds_rows(design)) {
-      const auto& [gemm, window, filters] = with_windows(params_);
+      const abi::TmaWindow& window = window_of(tile.place);
+      const abi::TmaFilters& filters = filters_of(tile.place);
       const auto tap = find_tap<design.dimensions>(window, filters, static_cast<unsigned>(k));
       const unsigned batch = tile.place.batch;
       load_operand<a_operand>(
           a,
           WindowRows<design.dimensions, TileSources<design>::copies>{
-              params_.a, tile.sources.pixels, tap, first_channel(window, batch)},
+              images_of(tile.place), tile.sources.pixels, tap, first_channel(window, batch)},
           barrier, rank_);
       load_operand<b_operand>(
           b,
@@ -138,6 +139,20 @@ class Sm90Load {
       return {params_.b, column, k, b_matrix(tile.place)};
   }
 
+  __device__ __forceinline__ const abi::TmaWindow& window_of(const OutputPlace& place) const {
+    if constexpr (design.has_phases) return with_phases(params_).phases[place.batch].window;
+    return with_windows(params_).window;
+  }
+  __device__ __forceinline__ const abi::TmaFilters& filters_of(const OutputPlace& place) const {
+    if constexpr (design.has_phases) return with_phases(params_).phases[place.batch].filters;
+    return with_windows(params_).filters;
+  }
+  __device__ __forceinline__ const abi::TensorMap& images_of(const OutputPlace& place) const {
+    if constexpr (!design.has_phases) return params_.a;
+    const abi::Sm90PhaseParams& all = with_phases(params_);
+    return all.images[all.phases[place.batch].images];
+  }
+
   /// Of a shared tile this block copies the part of its rank.
   __device__ __forceinline__ TileSources<design> find_pixels(const OutputPlace& place) const {
     using Sources = TileSources<design>;
@@ -146,7 +161,7 @@ class Sm90Load {
 #pragma unroll
     for (unsigned copy = 0; copy < Sources::copies; ++copy)
       sources.pixels[copy] = find_pixel<design.dimensions>(
-          with_windows(params_).window, place.row + first + copy * Sources::rows, place.batch);
+          window_of(place), place.row + first + copy * Sources::rows, place.batch);
     return sources;
   }
 

@@ -44,6 +44,8 @@ class Sm90Places {
       return tiles.k_blocks();
     else if constexpr (has_parts)
       return tiles.share().k_blocks;
+    else if constexpr (design.has_phases)
+      return with_phases(params_).phases[tiles.position().batch].k_blocks;
     else
       return params_.k_blocks;
   }

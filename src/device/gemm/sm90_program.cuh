@@ -23,6 +23,9 @@ __device__ __forceinline__ const abi::Sm90Params& gemm_of(const abi::Sm90GroupTa
 __device__ __forceinline__ const abi::Sm90Params& gemm_of(const abi::Sm90ConvParams& params) {
   return params.gemm;
 }
+__device__ __forceinline__ const abi::Sm90Params& gemm_of(const abi::Sm90PhaseParams& params) {
+  return params.gemm;
+}
 
 /// The kernel with an emitted epilogue; `maps` are those of the inputs that TMA loads.
 template <abi::Sm90Design design, class Epilogue, class GemmParams, class EpilogueParams>

@@ -166,6 +166,36 @@ __device__ inline void tma_store(const abi::TensorMap& map, const FarBoxPlace& p
       : "memory");
 }
 
+/// Writes pixels, in the order of images; nothing behind the last one is written. No tap: offsets
+/// are not used.
+__device__ inline void tma_store(const abi::TensorMap& map, const PixelPlace<1>& place,
+                                 unsigned shared) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group "
+      "[%0, {%1, %2, %3}], [%4];" ::"l"(&map),
+      "r"(place.channel), "r"(place.pixel[0]), "r"(place.image), "r"(shared)
+      : "memory");
+}
+
+__device__ inline void tma_store(const abi::TensorMap& map, const PixelPlace<2>& place,
+                                 unsigned shared) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group "
+      "[%0, {%1, %2, %3, %4}], [%5];" ::"l"(&map),
+      "r"(place.channel), "r"(place.pixel[0]), "r"(place.pixel[1]), "r"(place.image), "r"(shared)
+      : "memory");
+}
+
+__device__ inline void tma_store(const abi::TensorMap& map, const PixelPlace<3>& place,
+                                 unsigned shared) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.global.shared::cta.im2col_no_offs.bulk_group "
+      "[%0, {%1, %2, %3, %4, %5}], [%6];" ::"l"(&map),
+      "r"(place.channel), "r"(place.pixel[0]), "r"(place.pixel[1]), "r"(place.pixel[2]),
+      "r"(place.image), "r"(shared)
+      : "memory");
+}
+
 /// The same by one lane of a warp, only if the box begins at or before `last`; called by all lanes
 /// and branch-free.
 __device__ inline void tma_store_by_one(const abi::TensorMap& map, const BoxPlace& place,

@@ -6,13 +6,10 @@
 #include "operation/convolution.hpp"
 
 namespace gemmery::templates {
-namespace {
 
 abi::FastDivisor divisor_of(std::int64_t extent) {
   return abi::make_fast_divisor(static_cast<unsigned>(std::max<std::int64_t>(extent, 1)));
 }
-
-}  // namespace
 
 abi::WindowParams window_params(const operation::Window& window) {
   abi::WindowParams params{};

@@ -13,6 +13,9 @@
 
 namespace gemmery::templates {
 
+// Divides by an extent, by 1 where it is 0.
+abi::FastDivisor divisor_of(std::int64_t extent);
+
 abi::WindowParams window_params(const operation::Window& window);
 
 // True if the taps of a filter and its channels are adjacent: w is a matrix (K, RSC).

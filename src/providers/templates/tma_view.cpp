@@ -20,19 +20,19 @@ bool is_tma_stride(std::int64_t bytes) {
   return bytes > 0 && bytes % 16 == 0 && bytes < std::int64_t{1} << 40;
 }
 
-driver::cuda::TensorMapSwizzle swizzle_of(int pitch_bytes) {
-  using Swizzle = driver::cuda::TensorMapSwizzle;
-  return pitch_bytes == 128  ? Swizzle::bytes128
-         : pitch_bytes == 64 ? Swizzle::bytes64
-                             : Swizzle::bytes32;
-}
-
 // The stride of an extent of 1 is not used but must satisfy the rules.
 std::uint64_t stride_or_least(std::int64_t extent, std::int64_t bytes) {
   return extent > 1 ? static_cast<std::uint64_t>(bytes) : 16U;
 }
 
 }  // namespace
+
+driver::cuda::TensorMapSwizzle swizzle_of(int pitch_bytes) {
+  using Swizzle = driver::cuda::TensorMapSwizzle;
+  return pitch_bytes == 128  ? Swizzle::bytes128
+         : pitch_bytes == 64 ? Swizzle::bytes64
+                             : Swizzle::bytes32;
+}
 
 TmaView view_of(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
                 std::int64_t columns, std::int64_t batches) {

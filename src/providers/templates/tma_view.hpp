@@ -34,6 +34,9 @@ struct TmaBox {
   int other;
 };
 
+// The swizzle as wide as a row of a box.
+driver::cuda::TensorMapSwizzle swizzle_of(int pitch_bytes);
+
 // The map of an operand, swizzled as wide as the box. `takes_pointers`: with four dimensions, as
 // kernels for batches by pointers require (device/abi/pointer_array.hpp), also for matrices at one
 // stride. For a batch by pointers, `data` is the array.

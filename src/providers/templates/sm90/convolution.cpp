@@ -14,8 +14,19 @@
 #include "operation/convolution.hpp"
 #include "providers/templates/conv_windows.hpp"
 #include "providers/templates/name_words.hpp"
+#include "providers/templates/sm90/phases.hpp"
 
 namespace gemmery::templates {
+
+std::int64_t stage_elements(const GemmProblem& problem) noexcept {
+  return abi::sm90_swizzle_bytes / static_cast<std::int64_t>(byte_width(problem.a.dtype));
+}
+
+std::int64_t whole_stages(const GemmProblem& problem, std::int64_t channels) noexcept {
+  const std::int64_t stage = stage_elements(problem);
+  return (channels + stage - 1) / stage * stage;
+}
+
 namespace {
 
 constexpr std::array<std::string_view, 3> along{"depth", "height", "width"};
@@ -24,16 +35,6 @@ bool is_wgrad(const GemmProblem& problem) { return problem.convolution->kind == 
 
 // The operand in im2col mode.
 const char* window_name(const GemmProblem& problem) { return is_wgrad(problem) ? "B" : "A"; }
-
-// Elements of k in one stage, which are also the channels of a copy.
-std::int64_t stage_elements(const GemmProblem& problem) {
-  return abi::sm90_swizzle_bytes / static_cast<std::int64_t>(byte_width(problem.a.dtype));
-}
-
-std::int64_t whole_stages(const GemmProblem& problem, std::int64_t channels) {
-  const std::int64_t stage = stage_elements(problem);
-  return (channels + stage - 1) / stage * stage;
-}
 
 // Both windows of the only part. Without pixels there is none.
 std::optional<operation::WindowPart> part_of(const GemmProblem& problem) {
@@ -45,33 +46,12 @@ const operation::Window& window_of(const GemmProblem& problem, const operation::
   return is_wgrad(problem) ? part.b : part.a;
 }
 
-// A window along a dimension as a map has it: pixels step from `lower` to the last one plus `upper`
-// behind the tensor, and offsets reach from 0 to `reach`.
-struct PixelBox {
-  std::int64_t lower;
-  std::int64_t upper;
-  std::int64_t first_offset;
-  std::int64_t reach;
-};
-PixelBox box_along(const operation::Window& window, std::size_t d) {
-  const std::int64_t last_tap = (window.taps[d] - 1) * window.tap_step[d];
-  const std::int64_t lower = window.origin[d] + std::min<std::int64_t>(last_tap, 0);
-  const std::int64_t last = lower + (window.pixels[d + 1] - 1) * window.step[d];
-  return {.lower = lower,
-          .upper = last + 1 - window.extent[d],
-          .first_offset = window.origin[d] - lower,
-          .reach = std::abs(last_tap)};
-}
-
 // The tensor in im2col mode: the channels of all groups.
 std::int64_t all_channels(const Convolution& convolution) {
   return convolution.kind == ConvKind::dgrad ? convolution.filters : convolution.channels;
 }
 
 std::uint32_t rank_of(const Convolution& convolution) { return convolution.dimensions + 2U; }
-
-// The spatial dimension of a map's dimension 1, 2, 3: width first.
-std::size_t spatial_of(std::size_t map_dimension) { return 3 - map_dimension; }
 
 // --- limits -------------------------------------------------------------------------------------
 
@@ -168,8 +148,10 @@ std::string find_kind_failure(const GemmProblem& problem) {
       return find_misfit("A", view_of({.layout = LayoutRule::column}, matrix_of_outputs(problem),
                                       problem.m, problem.k, problem.l));
     case ConvKind::dgrad:
-      if (convolution.stride != Spatial{1, 1, 1})
-        return "stride: expected 1 for dgrad, got a larger one";
+      if (has_phases(convolution)) {
+        std::string failure = find_sm90_phase_failure(problem);
+        if (!failure.empty()) return failure;
+      }
       [[fallthrough]];
     case ConvKind::fprop:
       if (!tap_distance(convolution)) return "B: expected taps at one distance, got other strides";
@@ -196,6 +178,7 @@ std::string find_sm90_conv_failure(const GemmProblem& problem) {
         "got {} and {}",
         most_depth, abi::TmaWindow::beyond_channels, sm90_depth(problem),
         all_channels(convolution));
+  if (has_phases(convolution)) return find_box_failure(problem, window_of_phases(convolution));
   const auto part = part_of(problem);
   return part ? find_box_failure(problem, window_of(problem, *part)) : std::string();
 }
@@ -257,10 +240,9 @@ driver::TiledTensorMap taps_map(const void* data, const GemmProblem& problem, Tm
 
 }  // namespace
 
-driver::Im2colTensorMap image_map(const void* data, const GemmProblem& problem, TmaBox box) {
+driver::Im2colTensorMap map_of_window(const void* data, const GemmProblem& problem,
+                                      const operation::Window& window, TmaBox box) {
   const Convolution& convolution = *problem.convolution;
-  const operation::WindowPart part = *part_of(problem);
-  const operation::Window& window = window_of(problem, part);
   driver::Im2colTensorMap map = pixels_map(data, problem, box);
   map.extents[0] = static_cast<std::uint64_t>(all_channels(convolution));
   for (std::size_t at = 1; at <= convolution.dimensions; ++at) {
@@ -276,6 +258,11 @@ driver::Im2colTensorMap image_map(const void* data, const GemmProblem& problem, 
   map.extents[last] = static_cast<std::uint64_t>(convolution.images);
   map.byte_strides[last - 1] = stride_bytes(problem, window.strides[0]);
   return map;
+}
+
+driver::Im2colTensorMap image_map(const void* data, const GemmProblem& problem, TmaBox box) {
+  const operation::WindowPart part = *part_of(problem);
+  return map_of_window(data, problem, window_of(problem, part), box);
 }
 
 driver::TiledTensorMap filter_map(const void* data, const GemmProblem& problem, TmaBox box) {
@@ -302,10 +289,6 @@ driver::TiledTensorMap empty_filter_map(const void* data, const GemmProblem& pro
 // --- parameters ---------------------------------------------------------------------------------
 
 namespace {
-
-abi::FastDivisor divisor_of(std::int64_t extent) {
-  return abi::make_fast_divisor(static_cast<unsigned>(std::max<std::int64_t>(extent, 1)));
-}
 
 // All channels lie beyond the map, and all pixels at its only one.
 abi::TmaWindow empty_window() {
@@ -343,11 +326,7 @@ abi::TmaWindow tma_window(const GemmProblem& problem, bool reads) {
   return params;
 }
 
-abi::TmaFilters tma_filters(const GemmProblem& problem) {
-  const auto part = part_of(problem);
-  if (is_wgrad(problem) || !part) return {};
-  const Convolution& convolution = *problem.convolution;
-  const operation::Window& taps = part->b;
+abi::TmaFilters filters_of(const Convolution& convolution, const operation::Window& taps) {
   abi::TmaFilters params{};
   std::int64_t scale = 1;
   for (std::size_t d = 3; d-- > 0; scale *= convolution.filter[d]) {
@@ -356,6 +335,12 @@ abi::TmaFilters tma_filters(const GemmProblem& problem) {
   }
   params.batch_groups = convolution.groups > 1 ? 1 : 0;
   return params;
+}
+
+abi::TmaFilters tma_filters(const GemmProblem& problem) {
+  const auto part = part_of(problem);
+  if (is_wgrad(problem) || !part) return {};
+  return filters_of(*problem.convolution, part->b);
 }
 
 }  // namespace gemmery::templates

@@ -41,6 +41,7 @@ abi::MmaMath abi_math(Math math) noexcept {
 // Both are in the order of forms: kinds, and dimensions within them.
 abi::Sm90Conv conv_of(const Sm90Tile& tile) noexcept {
   if (!tile.is_convolution()) return abi::Sm90Conv::none;
+  if (tile.has_phases()) return abi::Sm90Conv::dgrad;
   const auto place = static_cast<int>(tile.form) - static_cast<int>(Sm90Form::fprop_1d);
   return static_cast<abi::Sm90Conv>(static_cast<int>(abi::Sm90Conv::fprop) + place / 3);
 }
@@ -52,8 +53,12 @@ int dimensions_of(const Sm90Tile& tile) noexcept {
 }  // namespace
 
 Sm90Form form_of(const Convolution& convolution) noexcept {
-  return static_cast<Sm90Form>(static_cast<int>(Sm90Form::fprop_1d) +
-                               3 * static_cast<int>(convolution.kind) + convolution.dimensions - 1);
+  const bool has_phases =
+      convolution.kind == ConvKind::dgrad && convolution.stride != Spatial{1, 1, 1};
+  const int first =
+      has_phases ? static_cast<int>(Sm90Form::strided_dgrad_1d)
+                 : static_cast<int>(Sm90Form::fprop_1d) + 3 * static_cast<int>(convolution.kind);
+  return static_cast<Sm90Form>(first + convolution.dimensions - 1);
 }
 
 std::span<const Sm90Products> sm90_products() noexcept {
@@ -175,7 +180,8 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .clears_outside = tile.clears_outside(),
           .scatters_rows = tile.scatters_rows(),
           .conv = conv_of(tile),
-          .dimensions = dimensions_of(tile)};
+          .dimensions = dimensions_of(tile),
+          .has_phases = tile.has_phases()};
 }
 
 bool is_legal(const OperandRules& rules, const Sm90Tile& tile) noexcept {

@@ -44,16 +44,20 @@ enum class Sm90Form : std::uint8_t {
   dgrad_3d,
   wgrad_1d,
   wgrad_2d,
-  wgrad_3d
+  wgrad_3d,
+  strided_dgrad_1d,
+  strided_dgrad_2d,
+  strided_dgrad_3d
 };
 
 inline constexpr Sm90Form sm90_group_forms[] = {
     Sm90Form::groups, Sm90Form::group_table, Sm90Form::groups_with_zeros,
     Sm90Form::group_table_with_zeros, Sm90Form::scattered_groups};
 inline constexpr Sm90Form sm90_conv_forms[] = {
-    Sm90Form::fprop_1d, Sm90Form::fprop_2d, Sm90Form::fprop_3d,
-    Sm90Form::dgrad_1d, Sm90Form::dgrad_2d, Sm90Form::dgrad_3d,
-    Sm90Form::wgrad_1d, Sm90Form::wgrad_2d, Sm90Form::wgrad_3d};
+    Sm90Form::fprop_1d,         Sm90Form::fprop_2d,         Sm90Form::fprop_3d,
+    Sm90Form::dgrad_1d,         Sm90Form::dgrad_2d,         Sm90Form::dgrad_3d,
+    Sm90Form::wgrad_1d,         Sm90Form::wgrad_2d,         Sm90Form::wgrad_3d,
+    Sm90Form::strided_dgrad_1d, Sm90Form::strided_dgrad_2d, Sm90Form::strided_dgrad_3d};
 Sm90Form form_of(const Convolution& convolution) noexcept;
 
 // An sm90 kernel's design apart from its operand rules; stored in DesignBytes. If out is column
@@ -93,6 +97,7 @@ struct Sm90Tile {
   }
   bool scatters_rows() const noexcept { return form == Sm90Form::scattered_groups; }
   bool is_convolution() const noexcept { return form >= Sm90Form::fprop_1d; }
+  bool has_phases() const noexcept { return form >= Sm90Form::strided_dgrad_1d; }
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
 static_assert(sizeof(Sm90Tile) == 16);

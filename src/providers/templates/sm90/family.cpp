@@ -17,6 +17,7 @@
 #include "providers/templates/sm90/constraints.hpp"
 #include "providers/templates/sm90/design.hpp"
 #include "providers/templates/sm90/groups.hpp"
+#include "providers/templates/sm90/phases.hpp"
 #include "providers/templates/sm90/prediction.hpp"
 #include "providers/templates/sm90/program.hpp"
 
@@ -43,10 +44,15 @@ Sm90Form form_for(const GemmProblem& problem) {
   return kernel::has_pointers(problem) ? Sm90Form::pointers : Sm90Form::strided;
 }
 
-// True if copies of a wgrad's B begin at whole atoms.
-bool has_whole_atoms(const OperandRules& rules, const Sm90Tile& tile) {
+// True if copies of a wgrad's B begin at whole atoms; of a dgrad with a stride, if consumers share
+// tiles and TMA stores them.
+bool fits_convolution(const Convolution& convolution, const OperandRules& rules,
+                      const Sm90Tile& tile) {
+  if (has_phases(convolution))
+    return tile.schedule == abi::Schedule::cooperative && tile.split_k == 1 &&
+           tile.split == abi::SplitMode::none;
   const int atom = abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.b.dtype));
-  return tile.n % atom == 0 || atom % tile.n == 0;
+  return convolution.kind != ConvKind::wgrad || tile.n % atom == 0 || atom % tile.n == 0;
 }
 
 // Calls add(candidate) for each design whose tiles of the problem fit the counters, and for each
@@ -56,10 +62,11 @@ void walk_candidates(const Query& query, const OperandRules& rules, Add&& add_ca
   const std::int64_t batches = query.problem.l;
   const Sm90Extents extents = extents_of(is_turned(rules), query.problem);
   // Tiles are listed for GEMMs.
-  const bool is_wgrad =
-      query.problem.convolution && query.problem.convolution->kind == ConvKind::wgrad;
+  const Convolution* const convolution =
+      query.problem.convolution ? &*query.problem.convolution : nullptr;
   const auto add = [&](const Sm90Candidate& candidate) {
-    if (!is_wgrad || has_whole_atoms(rules, candidate.tile)) add_candidate(candidate);
+    if (!convolution || fits_convolution(*convolution, rules, candidate.tile))
+      add_candidate(candidate);
   };
   const bool fits_all = fits_count(count_tiles(extents, smallest_tile), batches);
   const auto add_fitting = [&](std::span<const Sm90Candidate> candidates) {
@@ -220,13 +227,19 @@ void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) cons
                                sm90_register_tiles(rules)}) {
         for (const Sm90Tile& tile : tiles) visit(Kernel(*this, rules, DesignBytes::of(tile)));
       }
-      for (Sm90Tile tile : sm90_group_tiles(rules)) {
-        const auto visit_form = [&](Sm90Form form) {
+      // Of convolutions the tiles that are most often first.
+      for (Sm90Tile tile : sm90_tiles(rules)) {
+        if (tile.m % 128 != 0 || tile.n % 64 != 0) continue;
+        for (const Sm90Form form : sm90_conv_forms) {
           tile.form = form;
           if (is_legal(rules, tile)) visit(Kernel(*this, rules, DesignBytes::of(tile)));
-        };
-        for (const Sm90Form form : sm90_group_forms) visit_form(form);
-        for (const Sm90Form form : sm90_conv_forms) visit_form(form);
+        }
+      }
+      for (Sm90Tile tile : sm90_group_tiles(rules)) {
+        for (const Sm90Form form : sm90_group_forms) {
+          tile.form = form;
+          if (is_legal(rules, tile)) visit(Kernel(*this, rules, DesignBytes::of(tile)));
+        }
       }
     }
   };
@@ -269,6 +282,7 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
     const abi::Sm90Design design = sm90_design(kernel);
     fields.push_back({"convolution", std::string(gemmery::name(kind_of(design)))});
     fields.push_back({"dimensions", std::to_string(design.dimensions)});
+    if (design.has_phases) fields.push_back({"stride", "by phases"});
   }
   if (tile.has_pointers()) fields.push_back({"batches", "pointers"});
   if (tile.has_groups())

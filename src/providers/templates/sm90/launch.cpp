@@ -22,6 +22,7 @@
 #include "providers/templates/sm90/convolution.hpp"
 #include "providers/templates/sm90/design.hpp"
 #include "providers/templates/sm90/family.hpp"
+#include "providers/templates/sm90/phases.hpp"
 #include "providers/templates/sm90/program.hpp"
 #include "providers/templates/tma_view.hpp"
 
@@ -179,7 +180,7 @@ void set_windows(const runtime::PackRequest& request, const abi::Sm90Design& des
   params.filters = tma_filters(problem);
   const auto images = reads ? image_map : empty_image_map;
   if (abi::finds_rows(design)) {
-    gemm.a = encode(images(a, problem, a_copies.box));
+    if (!design.has_phases) gemm.a = encode(images(a, problem, a_copies.box));
     gemm.b = encode((reads ? filter_map : empty_filter_map)(b, problem, b_copies.box));
     return;
   }
@@ -189,6 +190,26 @@ void set_windows(const runtime::PackRequest& request, const abi::Sm90Design& des
   gemm.a_batch_step = reads && outputs.batches > 1 ? 1 : 0;
   gemm.a = encode(map_of(a, problem.a.dtype, reads ? outputs : least, a_copies.box, false));
   gemm.b = encode(images(b, problem, b_copies.box));
+}
+
+// The same with the phases of a dgrad with a stride.
+abi::Sm90PhaseParams with_phases(const runtime::PackRequest& request, const abi::Sm90Design& design,
+                                 const Sm90Extents& extents, const abi::Sm90Params& gemm) {
+  const GemmArguments& arguments = request.arguments;
+  const GemmProblem& problem = arguments.problem();
+  const bool reads = problem.k != 0 && arguments.alpha() != 0;
+  const PhaseOperands operands{
+      .a = reads ? arguments.a().data() : aligned_down(arguments.out().data()),
+      .out = arguments.out().data(),
+      .a_box = stage_copies(a_side(design), extents.rows).box,
+      .out_box = {.adjacent = abi::staging_columns(design), .other = abi::sm90_warp_rows},
+      .is_tf32 = design.math == abi::MmaMath::tf32,
+      .reads = reads};
+  abi::Sm90PhaseParams params{.gemm = gemm, .images = {}, .phases = {}};
+  set_phases(
+      problem, operands,
+      [&](const driver::Im2colTensorMap& map) { return encode_map(request.driver, map); }, params);
+  return params;
 }
 
 // Adds the workspace of the copies and the launch that fills them; A and B are read only if the
@@ -213,7 +234,7 @@ void set_results(const runtime::PackRequest& request, const abi::Sm90Design& des
   const GemmArguments& arguments = request.arguments;
   const GemmProblem& problem = arguments.problem();
   const OperandRules& rules = request.kernel.operands();
-  if (abi::stores_by_tma(design)) {
+  if (abi::stores_by_tma(design) && !design.has_phases) {
     params.out =
         encode_map(request.driver,
                    map_of(arguments.out().data(), problem.out.dtype,
@@ -368,9 +389,13 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const GemmArguments& arguments = request.arguments;
   const GemmProblem& problem = arguments.problem();
   const abi::Sm90Design design = sm90_design(request.kernel);
-  const Sm90Extents extents = extents_of(is_turned(request.kernel), problem);
+  Sm90Extents extents = extents_of(is_turned(request.kernel), problem);
+  auto batches = static_cast<unsigned>(problem.l);
+  if (design.has_phases) {
+    extents.rows = static_cast<unsigned>(rows_of_phase(*problem.convolution));
+    batches = static_cast<unsigned>(count_phases(*problem.convolution));
+  }
   const Sm90TileCounts tiles = count_tiles(extents, sm90_tile(request.kernel));
-  const auto batches = static_cast<unsigned>(problem.l);
   const int cluster_size = abi::cluster_size(design);
   const unsigned all_tiles = tiles.rows * tiles.columns * batches;
 
@@ -396,7 +421,9 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const auto size = static_cast<unsigned>(cluster_size);
   const unsigned blocks = size * std::min(resident, params.split.units);
   params.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
-  if (problem.convolution)
+  if (design.has_phases)
+    plan.set_parameters(with_phases(request, design, extents, params));
+  else if (problem.convolution)
     plan.set_parameters(all);
   else
     plan.set_parameters(params);

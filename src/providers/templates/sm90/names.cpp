@@ -131,7 +131,10 @@ constexpr std::string_view form_words[] = {"",
                                            "conv3d-dgrad",
                                            "conv1d-wgrad",
                                            "conv2d-wgrad",
-                                           "conv3d-wgrad"};
+                                           "conv3d-wgrad",
+                                           "conv1d-dgrad-strided",
+                                           "conv2d-dgrad-strided",
+                                           "conv3d-dgrad-strided"};
 
 std::string_view form_word(Sm90Form form) { return form_words[static_cast<std::size_t>(form)]; }
 Sm90Form read_form(std::string_view word) {
@@ -218,6 +221,8 @@ std::string operation_text(Sm90Form form) {
   if (form < Sm90Form::fprop_1d) return "a GEMM";
   std::string text(form_word(form));
   text[text.find('-')] = '_';
+  if (const std::size_t rest = text.find('-'); rest != std::string::npos)
+    text.replace(rest, std::string::npos, " with a stride");
   return text;
 }
 

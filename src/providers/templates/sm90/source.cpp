@@ -46,11 +46,13 @@ std::string groups_text(const abi::Sm90Design& d) {
 std::string conv_text(const abi::Sm90Design& d) {
   constexpr std::string_view kinds[] = {"none", "fprop", "dgrad", "wgrad"};
   if (d.conv == abi::Sm90Conv::none) return {};
-  return fmt::format(",\n    .conv = Sm90Conv::{}, .dimensions = {}",
-                     kinds[static_cast<std::size_t>(d.conv)], d.dimensions);
+  return fmt::format(",\n    .conv = Sm90Conv::{}, .dimensions = {}{}",
+                     kinds[static_cast<std::size_t>(d.conv)], d.dimensions,
+                     d.has_phases ? ", .has_phases = true" : "");
 }
 
 std::string_view parameters_of(const abi::Sm90Design& d) {
+  if (d.has_phases) return "Sm90PhaseParams";
   if (d.conv != abi::Sm90Conv::none) return "Sm90ConvParams";
   if (d.has_group_table) return "Sm90GroupTableParams";
   if (d.scatters_rows) return "Sm90ScatterParams";

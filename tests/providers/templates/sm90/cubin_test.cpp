@@ -73,6 +73,25 @@ std::vector<Kernel> draw_one_of_each(const std::vector<Kernel>& listed, Random& 
   return drawn;
 }
 
+// Any convolution that TMA loads, in whole stages of channels.
+std::string draw_convolution(Random& random) {
+  const Sm90Products& products = draw(sm90_products(), random);
+  const auto channels = [&] { return 128 / byte_width(products.a) * (1 + random() % 4); };
+  const std::size_t dimensions = 1 + random() % 3;
+  static constexpr std::array<const char*, 3> kinds{"fprop", "dgrad", "wgrad"};
+  static constexpr std::array<const char*, 3> images{"x64", "x56x56", "x8x16x16"};
+  static constexpr std::array<const char*, 3> filters{" s=5", " r=3 s=3", " t=2 r=3 s=3"};
+  std::string line = fmt::format(
+      "conv{}d_{} {}{}x{} k={}{} pad=1 stride={} a={} b={} out={} acc={} math={}", dimensions,
+      draw(kinds, random), 1 + random() % 32, images[dimensions - 1], channels(), channels(),
+      filters[dimensions - 1], 1 + random() % 2, alias(products.a), alias(products.b),
+      alias(draw(sm90_outputs(products.a), random)), alias(products.accumulator),
+      name(products.math));
+  if (random() % 3 == 0)
+    line += fmt::format(" c={} beta=1", alias(draw(sm90_outputs(products.a), random)));
+  return line;
+}
+
 // Any products in any layout, one of three of extents that TMA does not walk, half with a C.
 std::string draw_problem(Random& random) {
   static constexpr std::array<const char*, 2> layouts{"", ":c"};
@@ -97,8 +116,10 @@ std::vector<Kernel> draw_from_problems(std::size_t count, Random& random) {
   std::vector<Kernel> drawn;
   while (drawn.size() < count) {
     std::vector<Kernel> fitting;
-    for (const RankedKernel& kernel :
-         get_kernels(parse_problem(draw_problem(random)).problem, device)) {
+    for (const RankedKernel& kernel : get_kernels(
+             parse_problem(random() % 4 == 0 ? draw_convolution(random) : draw_problem(random))
+                 .problem,
+             device)) {
       if (kernel.family().name() == "sm90") fitting.push_back(kernel);
     }
     if (!fitting.empty()) drawn.push_back(draw(fitting, random));

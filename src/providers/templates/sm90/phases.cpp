@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "providers/templates/sm90/phases.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "operation/conv_windows.hpp"
+#include "providers/templates/conv_windows.hpp"
+#include "providers/templates/name_words.hpp"
+#include "providers/templates/sm90/convolution.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+// The first pixel of a phase: depth, height, width.
+using First = std::array<std::int64_t, 3>;
+
+std::int64_t pixels_along(const Convolution& convolution, std::size_t d, std::int64_t first) {
+  const std::int64_t left = convolution.image[d] - first;
+  return left <= 0 ? 0 : (left + convolution.stride[d] - 1) / convolution.stride[d];
+}
+
+std::int64_t phases_along(const Convolution& convolution, std::size_t d) {
+  return std::min(convolution.stride[d], convolution.image[d]);
+}
+
+std::vector<First> list_phases(const Convolution& convolution) {
+  std::vector<First> phases;
+  for (std::int64_t depth = 0; depth < phases_along(convolution, 0); ++depth)
+    for (std::int64_t height = 0; height < phases_along(convolution, 1); ++height)
+      for (std::int64_t width = 0; width < phases_along(convolution, 2); ++width)
+        phases.push_back({depth, height, width});
+  return phases;
+}
+
+// Whether a phase has a pixel less than the largest one, along each dimension.
+std::array<bool, 3> are_shorter(const Convolution& convolution, const First& first) {
+  std::array<bool, 3> shorter{};
+  for (std::size_t d = 0; d < 3; ++d)
+    shorter[d] = pixels_along(convolution, d, first[d]) != pixels_along(convolution, d, 0);
+  return shorter;
+}
+
+std::int64_t count_maps(const Convolution& convolution) {
+  std::vector<std::array<bool, 3>> kinds;
+  for (const First& first : list_phases(convolution)) {
+    const auto kind = are_shorter(convolution, first);
+    if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
+  }
+  return std::ssize(kinds);
+}
+
+// Rows of out are no matrix's here, so nothing else may lie along them.
+std::string find_row_failure(const GemmProblem& problem) {
+  if (problem.c) return "C: expected none for a dgrad with a stride, got a tensor";
+  if (problem.epilogue == default_epilogue) return {};
+  for (const EpilogueOperandRule& rule : rules_of(problem.epilogue).operands)
+    if (!rule.is_number && (rule.is_output || rule.varies_m))
+      return fmt::format(
+          "epilogue operand {}: expected an input that varies along channels alone, for a dgrad "
+          "with a stride",
+          rule.name);
+  return {};
+}
+
+}  // namespace
+
+bool has_phases(const Convolution& convolution) noexcept {
+  return convolution.kind == ConvKind::dgrad && convolution.stride != Spatial{1, 1, 1};
+}
+
+std::string find_sm90_phase_failure(const GemmProblem& problem) {
+  const Convolution& convolution = *problem.convolution;
+  if (problem.l != 1)
+    return fmt::format("batch: expected one matrix for a dgrad with a stride, got {} {}", problem.l,
+                       name(convolution.batch));
+  const std::int64_t phases = count_phases(convolution);
+  if (phases > abi::Sm90PhaseParams::most_phases)
+    return fmt::format("stride: expected at most {} phases of pixels for dgrad, got {}",
+                       abi::Sm90PhaseParams::most_phases, phases);
+  if (count_maps(convolution) > abi::Sm90PhaseParams::most_maps)
+    return "stride: expected extents of dx that it divides along a dimension, got others along all";
+  const std::int64_t bytes = problem.n * static_cast<std::int64_t>(byte_width(problem.out.dtype));
+  if (bytes % widest_access != 0 || problem.out.alignment % widest_access != 0)
+    return fmt::format(
+        "out: expected channels in units of {} bytes for a dgrad with a stride, got {} bytes at an "
+        "alignment of {}",
+        widest_access, bytes, problem.out.alignment);
+  return find_row_failure(problem);
+}
+
+std::int64_t count_phases(const Convolution& convolution) noexcept {
+  std::int64_t count = 1;
+  for (std::size_t d = 0; d < 3; ++d) count *= phases_along(convolution, d);
+  return count;
+}
+
+std::int64_t rows_of_phase(const Convolution& convolution) noexcept {
+  std::int64_t rows = convolution.images;
+  for (std::size_t d = 0; d < 3; ++d) rows *= pixels_along(convolution, d, 0);
+  return rows;
+}
+
+operation::Window window_of_phases(const Convolution& convolution) {
+  const auto parts = operation::windows_of(convolution);
+  operation::Window all{.step = {1, 1, 1}};
+  all.strides[0] = convolution.a_strides[0];
+  for (std::size_t d = 0; d < 3; ++d) {
+    std::int64_t begin = parts.empty() ? 0 : box_along(parts.front().a, d).lower;
+    std::int64_t end = begin;
+    for (const operation::WindowPart& part : parts) {
+      begin = std::min(begin, box_along(part.a, d).lower);
+      end = std::max(end, part.a.origin[d]);
+    }
+    all.pixels[d + 1] = pixels_along(convolution, d, 0);
+    all.extent[d] = convolution.output[d];
+    all.strides[d + 1] = convolution.a_strides[d + 1];
+    // Offsets of all phases, as if they were those of taps side by side.
+    all.origin[d] = begin;
+    all.taps[d] = end - begin + 1;
+    all.tap_step[d] = 1;
+  }
+  return all;
+}
+
+// --- parameters ---------------------------------------------------------------------------------
+
+namespace {
+
+// The pixels of dx that are a phase's.
+driver::Im2colTensorMap map_of_phase(const GemmProblem& problem, const PhaseOperands& operands,
+                                     const First& first) {
+  const Convolution& convolution = *problem.convolution;
+  const auto width = static_cast<std::int64_t>(byte_width(problem.out.dtype));
+  const auto unsigned_of = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  driver::Im2colTensorMap map{
+      .dtype = problem.out.dtype,
+      .rank = convolution.dimensions + 2U,
+      .channels = static_cast<std::uint32_t>(operands.out_box.adjacent),
+      .pixels = static_cast<std::uint32_t>(operands.out_box.other),
+      .swizzle = swizzle_of(operands.out_box.adjacent * static_cast<int>(width))};
+  // A single pixel has no stride.
+  std::int64_t bytes = std::max<std::int64_t>(problem.out.row_stride * width, widest_access);
+  std::int64_t offset = 0;
+  map.extents.fill(1);
+  map.extents[0] = unsigned_of(problem.n);
+  for (std::size_t at = 1; at <= convolution.dimensions; ++at) {
+    const std::size_t d = spatial_of(at);
+    map.extents[at] = unsigned_of(pixels_along(convolution, d, first[d]));
+    map.byte_strides[at - 1] = unsigned_of(bytes * convolution.stride[d]);
+    offset += first[d] * bytes;
+    bytes *= convolution.image[d];
+  }
+  map.extents[map.rank - 1] = unsigned_of(convolution.images);
+  map.byte_strides[map.rank - 2] = unsigned_of(bytes);
+  map.address = static_cast<const char*>(operands.out) + offset;
+  return map;
+}
+
+// Maps of dy, one for phases with as many pixels.
+class PhaseMaps {
+ public:
+  PhaseMaps(const GemmProblem& problem, const PhaseOperands& operands, const EncodePixels& encode,
+            abi::Sm90PhaseParams& params)
+      : problem_(problem), operands_(operands), encode_(encode), params_(params) {}
+
+  unsigned find(const First& first) {
+    const Convolution& convolution = *problem_.convolution;
+    const auto kind = operands_.reads ? are_shorter(convolution, first) : std::array<bool, 3>{};
+    const auto known = std::ranges::find(kinds_, kind);
+    if (known != kinds_.end()) return static_cast<unsigned>(known - kinds_.begin());
+    kinds_.push_back(kind);
+    const auto index = static_cast<unsigned>(kinds_.size() - 1);
+    params_.images[index] = encode_(make(first));
+    return index;
+  }
+
+ private:
+  driver::Im2colTensorMap make(const First& first) const {
+    if (!operands_.reads) return empty_image_map(operands_.a, problem_, operands_.a_box);
+    const Convolution& convolution = *problem_.convolution;
+    operation::Window window = window_of_phases(convolution);
+    for (std::size_t d = 0; d < 3; ++d)
+      window.pixels[d + 1] = pixels_along(convolution, d, first[d]);
+    driver::Im2colTensorMap map = map_of_window(operands_.a, problem_, window, operands_.a_box);
+    map.is_tf32 = operands_.is_tf32;
+    return map;
+  }
+
+  const GemmProblem& problem_;
+  const PhaseOperands& operands_;
+  const EncodePixels& encode_;
+  abi::Sm90PhaseParams& params_;
+  std::vector<std::array<bool, 3>> kinds_;
+};
+
+// Without taps, at pixels of the map of all phases, or at the only one of an empty map.
+abi::TmaWindow window_without_taps(const GemmProblem& problem, const First& first, bool reads) {
+  const Convolution& convolution = *problem.convolution;
+  const operation::Window all = window_of_phases(convolution);
+  abi::TmaWindow window{};
+  for (std::size_t d = 0; d < 3; ++d) {
+    window.pixels[d] = divisor_of(pixels_along(convolution, d, first[d]));
+    window.taps[d] = divisor_of(1);
+    window.step[d] = reads ? 1 : 0;
+    window.lower[d] = reads ? static_cast<int>(all.origin[d]) : 0;
+  }
+  window.taps[2] =
+      divisor_of(whole_stages(problem, std::max<std::int64_t>(convolution.filters, 1)));
+  return window;
+}
+
+void add_taps(const GemmProblem& problem, const operation::WindowPart& part,
+              abi::DgradPhase& phase) {
+  const Convolution& convolution = *problem.convolution;
+  abi::TmaWindow& window = phase.window;
+  for (std::size_t d = 0; d < 3; ++d) {
+    window.first_offset[d] = static_cast<int>(part.a.origin[d]) - window.lower[d];
+    window.offset_step[d] = static_cast<int>(part.a.tap_step[d]);
+  }
+  window.taps[0] = divisor_of(part.a.taps[1]);
+  window.taps[1] = divisor_of(part.a.taps[2]);
+  window.tap_count = static_cast<unsigned>(part.a.taps[0] * part.a.taps[1] * part.a.taps[2]);
+  phase.filters = filters_of(convolution, part.b);
+  phase.k_blocks =
+      window.tap_count *
+      static_cast<unsigned>(whole_stages(problem, convolution.filters) / stage_elements(problem));
+}
+
+}  // namespace
+
+void set_phases(const GemmProblem& problem, const PhaseOperands& operands,
+                const EncodePixels& encode, abi::Sm90PhaseParams& params) {
+  const auto parts = operation::windows_of(*problem.convolution);
+  PhaseMaps maps(problem, operands, encode, params);
+  abi::DgradPhase* phase = params.phases;
+  for (const First& first : list_phases(*problem.convolution)) {
+    phase->out = encode(map_of_phase(problem, operands, first));
+    phase->window = window_without_taps(problem, first, operands.reads);
+    phase->images = maps.find(first);
+    phase->k_blocks = 1;
+    const auto part = std::ranges::find_if(
+        parts, [&](const operation::WindowPart& one) { return one.rows.first() == first; });
+    if (part != parts.end() && operands.reads) add_taps(problem, *part, *phase);
+    ++phase;
+  }
+}
+
+}  // namespace gemmery::templates

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dgrad with a stride: the phases of dx's pixels, within which all meet the same taps.
+#pragma once
+
+#include <gemmery/problem.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "device/abi/sm90_conv_params.hpp"
+#include "driver/tensor_map.hpp"
+#include "operation/window.hpp"
+#include "providers/templates/tma_view.hpp"
+
+namespace gemmery::templates {
+
+bool has_phases(const Convolution& convolution) noexcept;
+
+// What only a dgrad without a stride has, in words; empty if phases run it.
+std::string find_sm90_phase_failure(const GemmProblem& problem);
+
+// With those that no tap reaches.
+std::int64_t count_phases(const Convolution& convolution) noexcept;
+// Of the largest phase.
+std::int64_t rows_of_phase(const Convolution& convolution) noexcept;
+
+// A window of dy that holds those of all phases: as many pixels as the largest phase has, and
+// offsets that bring each phase to its own.
+operation::Window window_of_phases(const Convolution& convolution);
+
+// Sets the maps, windows and blocks of k of all phases. `reads`: false if nothing is read of A.
+struct PhaseOperands {
+  const void* a;
+  const void* out;
+  TmaBox a_box;
+  TmaBox out_box;
+  bool is_tf32;
+  bool reads;
+};
+using EncodePixels = std::function<abi::TensorMap(const driver::Im2colTensorMap&)>;
+void set_phases(const GemmProblem& problem, const PhaseOperands& operands,
+                const EncodePixels& encode, abi::Sm90PhaseParams& params);
+
+}  // namespace gemmery::templates
