@@ -45,14 +45,15 @@ std::int64_t round_up(std::int64_t value, std::int64_t unit) {
 }
 
 // The same geometry with channels that copies can take: units of 16 bytes, or whole stages where a
-// copy would run into the next group or tap.
+// copy would run into the next group; in some of wgrad, too, whose taps are padded otherwise.
 ConvCase with_whole_units(ConvCase conv, ConvKind kind, DType dtype) {
   const auto width = static_cast<std::int64_t>(byte_width(dtype));
   const std::int64_t unit = 16 / width;
   const std::int64_t stage = 128 / width;
   const bool has_groups = conv.groups > 1;
+  const bool has_whole_taps = kind == ConvKind::wgrad && (conv.channels + conv.filters) % 2 == 0;
   const std::int64_t of_channels =
-      kind == ConvKind::wgrad || (has_groups && kind == ConvKind::fprop) ? stage : unit;
+      has_whole_taps || (has_groups && kind == ConvKind::fprop) ? stage : unit;
   const std::int64_t of_filters = has_groups && kind == ConvKind::dgrad ? stage : unit;
   conv.channels = conv.groups * round_up(conv.channels / conv.groups, of_channels);
   conv.filters = conv.groups * round_up(conv.filters / conv.groups, of_filters);
@@ -178,6 +179,8 @@ TEST(ConvolutionOnHopper, programs_and_addends_are_those_of_a_product) {
         "epilogue=\"D = relu(accum + bias)\" bias=f16[n]",
         "conv2d_dgrad 2x7x6x64 k=24 r=1 s=1 stride=2 a=bf16 out=f32/ld=80",
         "conv2d_dgrad 2x7x6x64 k=24 r=3 s=3 pad=1 stride=2 a=f16 alpha=0",
+        "conv2d_wgrad 2x7x6x40 k=24 r=3 s=3 pad=1 a=bf16 alpha=0",
+        "conv2d_wgrad 2x7x6x72 k=24 r=3 s=3 pad=1 groups=3 a=bf16 out=f32 alpha=2",
         "conv2d_fprop 2x7x6x64 k=24 r=3 s=3 pad=1 a=s8 out=s8 c=s8 alpha=0.02 beta=1",
         "conv2d_fprop 2x7x6x64 k=24 r=3 s=3 pad=1 a=f16 mode=convolution alpha=0"}) {
     expect_right_by_any(parse_problem(text), draw);
@@ -270,8 +273,13 @@ TEST(ConvolutionOnHopper, limits_are_refused_by_name) {
             "A: expected channels of a group in multiples of 64, got 24");
   EXPECT_EQ(of("conv2d_dgrad 2x8x8x64 k=48 r=3 s=3 pad=1 groups=2 a=bf16"),
             "A: expected channels of a group in multiples of 64, got 24");
-  EXPECT_EQ(of("conv2d_wgrad 2x8x8x96 k=64 r=3 s=3 pad=1 a=bf16"),
-            "B: expected channels in multiples of 64, got 96");
+  EXPECT_EQ(of("conv2d_wgrad 2x8x8x96 k=64 r=3 s=3 pad=1 a=bf16 c=bf16 beta=1"),
+            "C: expected none for a wgrad whose taps have 96 channels, no multiple of 64, got a "
+            "tensor");
+  EXPECT_EQ(
+      of("conv2d_wgrad 2x8x8x4 k=64 r=3 s=3 pad=1 a=f32 out=bf16 math=tf32"),
+      "out: expected channels in units of 16 bytes for a wgrad whose taps have 4 channels, no "
+      "multiple of 32, got 8 bytes at an alignment of 8");
   EXPECT_EQ(of("conv2d_wgrad 2x8x8x64 k=64 r=3 s=3 a=f16/strides=10000,800,80"),
             "A: expected pixels at one distance, got other strides");
   EXPECT_EQ(of("conv2d_fprop 2x8x8x64 k=64 r=3 s=3 pad=1 a=f64"),

@@ -872,7 +872,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 49> names{"simt",
+  constexpr std::array<std::string_view, 50> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, lists",
@@ -894,6 +894,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 k2 coop, dgrad",
                                                    "sm90 2x1 coop, wgrad",
                                                    "sm90 coop, strided dgrad",
+                                                   "sm90 coop, padded wgrad",
                                                    "sm90 coop, far elements",
                                                    "sm90 coop, transposed",
                                                    "sm90 coop, by registers",

@@ -36,6 +36,7 @@ enum class SoundKernel : std::uint8_t {
   wgmma_dgrad,       // likewise, k over two blocks
   wgmma_wgrad,       // likewise; a pair of blocks shares B
   wgmma_phases,      // a dgrad with a stride
+  wgmma_taps,        // a wgrad whose taps have more columns than channels
   far,               // elements far from each other, and a C; threads store out
   transposed,        // int8, both operands transposed in shared memory
   registers,         // int8, B through registers, pairs of rows of out^T stored at once
@@ -97,7 +98,7 @@ struct DeviceFault {
 constexpr bool is_simt(SoundKernel kernel) noexcept { return kernel <= SoundKernel::conv_wgrad; }
 constexpr bool is_of_convolutions(SoundKernel kernel) noexcept {
   return (kernel >= SoundKernel::conv_fprop && kernel <= SoundKernel::conv_wgrad) ||
-         (kernel >= SoundKernel::wgmma_fprop && kernel <= SoundKernel::wgmma_phases);
+         (kernel >= SoundKernel::wgmma_fprop && kernel <= SoundKernel::wgmma_taps);
 }
 
 // Whether it is one of the family sm80.

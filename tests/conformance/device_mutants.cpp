@@ -130,6 +130,8 @@ templates::Sm90Form form_of(SoundKernel kernel) {
       return wgrad_2d;
     case SoundKernel::wgmma_phases:
       return strided_dgrad_2d;
+    case SoundKernel::wgmma_taps:
+      return padded_wgrad_2d;
     default:
       return strided;
   }
@@ -279,7 +281,8 @@ OperandRules sm90_rules(SoundKernel kernel) {
     rules.out.alignment = 4;
   }
   if (kernel == SoundKernel::wgmma_fprop) rules.b.layout = LayoutRule::column;
-  if (kernel == SoundKernel::wgmma_wgrad) rules.a.layout = LayoutRule::column;
+  if (kernel == SoundKernel::wgmma_wgrad || kernel == SoundKernel::wgmma_taps)
+    rules.a.layout = LayoutRule::column;
   if (kernel == SoundKernel::far) rules.out.alignment = 4;
   if (kernel == SoundKernel::far || kernel == SoundKernel::pointers) {
     rules.c = rules.out;

@@ -102,6 +102,9 @@ constexpr const char* wgmma_wgrad_lines[] = {
 constexpr const char* wgmma_phase_lines[] = {
     "conv2d_dgrad 2x9x11x72 k=72 r=3 s=3 pad=1 stride=2 a=bf16 out=f32",
     "conv2d_dgrad 3x7x6x64 k=40 r=3 s=3 pad=2:1,1:0 stride=3,2 dilation=1,2 a=bf16 out=f32"};
+constexpr const char* wgmma_tap_lines[] = {
+    "conv2d_wgrad 2x9x11x40 k=72 r=3 s=3 pad=1 stride=2 a=bf16 out=f32",
+    "conv2d_wgrad 2x7x6x144 k=48 r=2 s=3 pad=1 groups=2 a=bf16 out=f32"};
 // With single rows and columns among them, and operands of both layouts.
 constexpr const char* list_lines[] = {
     "grouped_gemm 90x64x40 groups=9 list=host a=f32",
@@ -163,6 +166,8 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
     return {std::begin(wgmma_wgrad_lines), std::end(wgmma_wgrad_lines)};
   if (kernel == SoundKernel::wgmma_phases)
     return {std::begin(wgmma_phase_lines), std::end(wgmma_phase_lines)};
+  if (kernel == SoundKernel::wgmma_taps)
+    return {std::begin(wgmma_tap_lines), std::end(wgmma_tap_lines)};
   if (kernel == SoundKernel::mma_table)
     return {std::begin(mma_table_lines), std::end(mma_table_lines)};
   if (kernel == SoundKernel::listed) return {std::begin(list_lines), std::end(list_lines)};

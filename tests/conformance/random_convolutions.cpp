@@ -65,7 +65,8 @@ GemmProblem random_convolution(const Kernel& kernel, Choices& choices) {
     stride += fmt::format("{}{}", comma, one.stride);
     dilation += fmt::format("{}{}", comma, one.dilation);
   }
-  const bool has_stages = !own_dimensions.empty() && (groups > 1 || kind == "wgrad");
+  const bool pads_taps = !kernel.metadata().design_value("taps").empty();
+  const bool has_stages = !own_dimensions.empty() && !pads_taps && (groups > 1 || kind == "wgrad");
   const auto draw_count = [&] {
     const auto stage = static_cast<std::int64_t>(128 / byte_width(rules.a.dtype));
     return groups * (has_stages ? stage * choices.between(1, 2) : draw_channels(rules, choices));

@@ -9,6 +9,7 @@ constexpr auto fprop = SoundKernel::wgmma_fprop;
 constexpr auto dgrad = SoundKernel::wgmma_dgrad;
 constexpr auto wgrad = SoundKernel::wgmma_wgrad;
 constexpr auto phases = SoundKernel::wgmma_phases;
+constexpr auto taps = SoundKernel::wgmma_taps;
 
 constexpr Edit offset_of_another_tap{"window.first_offset[d] + step * window.offset_step[d]",
                                      "window.first_offset[d] + (step ^ 1) * window.offset_step[d]"};
@@ -94,6 +95,17 @@ constexpr DeviceFault fault_table[] = {
     {.name = "every warp stores the first pixels",
      .kernel = phases,
      .edits = {{{"(phase.window, filled_.row)", "(phase.window, 0 * filled_.row)"}}}},
+    {.name = "nothing", .kernel = taps},
+    {.name = "every tap is stored as the first one",
+     .kernel = taps,
+     .edits = {{{".row = static_cast<int>(tap),", ".row = static_cast<int>(0 * tap),"}}}},
+    {.name = "columns of taps are those of out",
+     .kernel = taps,
+     .edits = {{{"static_cast<int>(filled_.column - tap * channels.divisor)",
+                 "static_cast<int>(filled_.column)"}}}},
+    {.name = "groups are stored as the first one",
+     .kernel = taps,
+     .edits = {{{".far = static_cast<int>(filled_.batch)}", ".far = 0}"}}}},
 };
 
 }  // namespace

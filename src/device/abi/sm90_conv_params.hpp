@@ -10,7 +10,8 @@ namespace gemmery::abi {
 
 /// Images as copies in im2col mode take them. Rows (or, of wgrad, k) count pixels over images,
 /// depth, height, width; k (or columns of wgrad) counts taps over depth, height, width, channels.
-/// A tap's channels begin at whole stages. Along a dimension a pixel is at
+/// A tap's channels begin at whole stages, or at whole units of columns. Along a dimension a pixel
+/// is at
 ///
 ///   pixel * step + lower + first_offset + tap * offset_step
 ///

@@ -74,6 +74,8 @@ struct Sm90Design {
   int dimensions = 0;  // of a convolution's images: 1 to 3
   // True for a dgrad with a stride: batches are the phases of its pixels, each with its own taps.
   bool has_phases = false;
+  // True for a wgrad whose taps begin at whole units of columns: out has fewer.
+  bool has_tap_columns = false;
 
   bool operator==(const Sm90Design&) const = default;
 };

@@ -279,13 +279,22 @@ constexpr bool can_have_phases(const Sm90Design& design) {
          stores_by_tma(design);
 }
 
+/// TMA stores the columns that out has.
+GEMMERY_HOST_DEVICE
+constexpr bool can_have_tap_columns(const Sm90Design& design) {
+  return finds_columns(design) && stores_by_tma(design) && !design.has_c &&
+         design.schedule != Schedule::rotation;
+}
+
 /// Filters of fprop and channels of images are K-major; filters of dgrad, and both operands of
 /// wgrad, are not. A copy of wgrad's B takes an atom of channels, which may not begin in the middle
 /// of an atom: the rest of it would belong to the next tap.
 GEMMERY_HOST_DEVICE
 constexpr bool is_sm90_conv(const Sm90Design& design) {
-  if (design.conv == Sm90Conv::none) return design.dimensions == 0 && !design.has_phases;
+  if (design.conv == Sm90Conv::none)
+    return design.dimensions == 0 && !design.has_phases && !design.has_tap_columns;
   if (design.has_phases && !can_have_phases(design)) return false;
+  if (design.has_tap_columns && !can_have_tap_columns(design)) return false;
   const bool has_whole_atoms = !finds_columns(design) || design.tile_n % atom_extent(design) == 0 ||
                                atom_extent(design) % design.tile_n == 0;
   return design.dimensions >= 1 && design.dimensions <= 3 && has_whole_atoms &&

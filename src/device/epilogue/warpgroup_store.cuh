@@ -173,6 +173,7 @@ class WarpgroupStore {
   /// empty, so that groups count staging tiles.
   __device__ __forceinline__ void send() const {
     if constexpr (design.has_phases) return send_pixels();
+    if constexpr (design.has_tap_columns) return send_tap();
     const auto place =
         box_at(static_cast<int>(filled_.column), static_cast<int>(filled_.row), matrix());
     if constexpr (sends_by_all) {
@@ -191,6 +192,19 @@ class WarpgroupStore {
         phase.out,
         pixel_place(first, TapPlace<design.dimensions>{}, static_cast<int>(filled_.column)),
         filled_staging());
+    ptx::bulk_commit_group();
+  }
+
+  /// The same of channels of one tap, in a map of channels, taps, rows and groups.
+  __device__ __forceinline__ void send_tap() const {
+    const abi::FastDivisor& channels = with_windows(params_).window.taps[2];
+    const unsigned tap = channels.divide(filled_.column);
+    const ptx::FarBoxPlace place{
+        .adjacent = static_cast<int>(filled_.column - tap * channels.divisor),
+        .row = static_cast<int>(tap),
+        .near = static_cast<int>(filled_.row),
+        .far = static_cast<int>(filled_.batch)};
+    ptx::tma_store(*map_, place, filled_staging());
     ptx::bulk_commit_group();
   }
 

@@ -256,9 +256,9 @@ bool fits_count(const Sm90TileCounts& tiles, std::int64_t batches) {
 
 bool fits_count(const Sm90Extents& extents, const Sm90Tile& tile, const GemmProblem& problem) {
   const Sm90TileCounts tiles = count_tiles(extents, tile);
-  if (!fits_count(tiles, problem.l)) return false;
-  const double all =
-      static_cast<double>(tiles.rows) * tiles.columns * static_cast<double>(problem.l);
+  const std::int64_t batches = sm90_batches(problem);
+  if (!fits_count(tiles, batches)) return false;
+  const double all = static_cast<double>(tiles.rows) * tiles.columns * static_cast<double>(batches);
   const double k_blocks = abi::tiles_along(static_cast<unsigned>(sm90_depth(problem)),
                                            static_cast<int>(k_of_stage(problem)));
   const double units = tile.split == abi::SplitMode::stream ? std::max(k_blocks, 1.0) : tile.slices;

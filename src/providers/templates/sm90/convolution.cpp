@@ -125,17 +125,35 @@ std::optional<std::int64_t> tap_distance(const Convolution& convolution) {
   return distance.value_or(0);
 }
 
-// A copy may not take channels of the next group, or of the next tap.
+// A copy may not take channels of the next group.
 std::string find_channel_failure(const GemmProblem& problem) {
   const Convolution& convolution = *problem.convolution;
   const std::int64_t stage = stage_elements(problem);
-  const std::int64_t taps =
-      std::int64_t{convolution.filter[0]} * convolution.filter[1] * convolution.filter[2];
-  if (is_wgrad(problem) ? convolution.groups == 1 && taps == 1 : convolution.groups == 1) return {};
+  if (is_wgrad(problem) || convolution.groups == 1) return {};
   const std::int64_t channels = all_channels(convolution) / convolution.groups;
   if (channels % stage == 0) return {};
-  return fmt::format("{}: expected channels{} in multiples of {}, got {}", window_name(problem),
-                     convolution.groups > 1 ? " of a group" : "", stage, channels);
+  return fmt::format("A: expected channels of a group in multiples of {}, got {}", stage, channels);
+}
+
+// TMA stores the channels of a tap, and threads store none.
+std::string find_tap_failure(const GemmProblem& problem) {
+  const std::int64_t channels = problem.convolution->channels / problem.convolution->groups;
+  const std::int64_t bytes = channels * static_cast<std::int64_t>(byte_width(problem.out.dtype));
+  const auto beside = fmt::format("for a wgrad whose taps have {} channels, no multiple of {}",
+                                  channels, stage_elements(problem));
+  if (bytes % widest_access != 0 || problem.out.alignment % widest_access != 0)
+    return fmt::format(
+        "out: expected channels in units of {} bytes {}, got {} bytes at an "
+        "alignment of {}",
+        widest_access, beside, bytes, problem.out.alignment);
+  if (problem.c) return fmt::format("C: expected none {}, got a tensor", beside);
+  if (problem.epilogue == default_epilogue) return {};
+  for (const EpilogueOperandRule& rule : rules_of(problem.epilogue).operands)
+    if (!rule.is_number && (rule.is_output || rule.varies_n))
+      return fmt::format(
+          "epilogue operand {}: expected an input that varies along filters alone, {}", rule.name,
+          beside);
+  return {};
 }
 
 std::string find_kind_failure(const GemmProblem& problem) {
@@ -144,6 +162,8 @@ std::string find_kind_failure(const GemmProblem& problem) {
     case ConvKind::wgrad:
       if (!are_pixels_of_a_matrix(problem))
         return "A: expected pixels at one distance, got other strides";
+      if (has_tap_columns(problem))
+        if (std::string failure = find_tap_failure(problem); !failure.empty()) return failure;
       if (problem.m == 0 || problem.k == 0) return {};  // no copy takes anything of it
       return find_misfit("A", view_of({.layout = LayoutRule::column}, matrix_of_outputs(problem),
                                       problem.m, problem.k, problem.l));
@@ -190,6 +210,57 @@ std::array<OperandRule, 2> sm90_conv_rules(const GemmProblem& problem) noexcept 
   const ConvKind kind = problem.convolution->kind;
   return {rule(problem.a, kind == ConvKind::wgrad ? LayoutRule::column : LayoutRule::row),
           rule(problem.b, kind == ConvKind::fprop ? LayoutRule::column : LayoutRule::row)};
+}
+
+Sm90Form form_of(const GemmProblem& problem) noexcept {
+  const Convolution& convolution = *problem.convolution;
+  Sm90Form first = Sm90Form::fprop_1d;
+  if (convolution.kind == ConvKind::dgrad)
+    first = has_phases(convolution) ? Sm90Form::strided_dgrad_1d : Sm90Form::dgrad_1d;
+  if (convolution.kind == ConvKind::wgrad)
+    first = has_tap_columns(problem) ? Sm90Form::padded_wgrad_1d : Sm90Form::wgrad_1d;
+  return static_cast<Sm90Form>(static_cast<int>(first) + convolution.dimensions - 1);
+}
+
+namespace {
+
+std::int64_t count_taps(const Convolution& convolution) {
+  return std::int64_t{convolution.filter[0]} * convolution.filter[1] * convolution.filter[2];
+}
+
+}  // namespace
+
+// Copies take atoms of B's columns, stores staging tiles of out's: both are within a tap.
+std::int64_t tap_columns(const GemmProblem& problem) noexcept {
+  const Convolution& convolution = *problem.convolution;
+  const std::int64_t channels = convolution.channels / convolution.groups;
+  if ((convolution.groups == 1 && count_taps(convolution) == 1) ||
+      channels % stage_elements(problem) == 0)
+    return channels;
+  const std::int64_t unit =
+      std::max(stage_elements(problem),
+               abi::sm90_swizzle_bytes / static_cast<std::int64_t>(byte_width(problem.out.dtype)));
+  return (channels + unit - 1) / unit * unit;
+}
+
+bool has_tap_columns(const GemmProblem& problem) noexcept {
+  return problem.convolution && is_wgrad(problem) &&
+         tap_columns(problem) != problem.convolution->channels / problem.convolution->groups;
+}
+
+std::int64_t sm90_rows(const GemmProblem& problem) noexcept {
+  return problem.convolution && has_phases(*problem.convolution)
+             ? rows_of_phase(*problem.convolution)
+             : problem.m;
+}
+std::int64_t sm90_columns(const GemmProblem& problem) noexcept {
+  return has_tap_columns(problem) ? tap_columns(problem) * count_taps(*problem.convolution)
+                                  : problem.n;
+}
+std::int64_t sm90_batches(const GemmProblem& problem) noexcept {
+  return problem.convolution && has_phases(*problem.convolution)
+             ? count_phases(*problem.convolution)
+             : problem.l;
 }
 
 std::int64_t sm90_depth(const GemmProblem& problem) noexcept {
@@ -271,11 +342,30 @@ driver::TiledTensorMap filter_map(const void* data, const GemmProblem& problem, 
   const std::int64_t filters = convolution.filters / convolution.groups;
   driver::TiledTensorMap map = taps_map(data, problem, box);
   const auto size = [](std::int64_t extent) { return static_cast<std::uint64_t>(extent); };
-  map.extents = {size(extents[4]), size(extents[1] * extents[2] * extents[3]), size(filters),
+  map.extents = {size(extents[4]), size(count_taps(convolution)), size(filters),
                  size(convolution.groups)};
   map.byte_strides = {stride_bytes(problem, *tap_distance(convolution)),
                       stride_bytes(problem, convolution.b_strides[0]),
                       stride_bytes(problem, convolution.b_strides[0] * filters)};
+  return map;
+}
+
+driver::TiledTensorMap tap_map(const void* data, const GemmProblem& problem, TmaBox box) {
+  const Convolution& convolution = *problem.convolution;
+  const std::int64_t channels = convolution.channels / convolution.groups;
+  const auto width = static_cast<std::int64_t>(byte_width(problem.out.dtype));
+  const auto unsigned_of = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  // An extent of 1 has no stride.
+  const auto bytes = [&](std::int64_t elements) {
+    return unsigned_of(std::max<std::int64_t>(elements * width, widest_access));
+  };
+  driver::TiledTensorMap map = taps_map(data, problem, box);
+  map.dtype = problem.out.dtype;
+  map.swizzle = swizzle_of(box.adjacent * static_cast<int>(width));
+  map.extents = {unsigned_of(channels), unsigned_of(count_taps(convolution)),
+                 unsigned_of(problem.m), unsigned_of(problem.l)};
+  map.byte_strides = {bytes(channels), bytes(problem.out.row_stride),
+                      bytes(problem.out.batch_stride)};
   return map;
 }
 
@@ -304,7 +394,11 @@ abi::TmaWindow empty_window() {
 
 abi::TmaWindow tma_window(const GemmProblem& problem, bool reads) {
   const auto part = part_of(problem);
-  if (!reads || !part) return empty_window();
+  if (!reads || !part) {
+    abi::TmaWindow params = empty_window();
+    if (is_wgrad(problem)) params.taps[2] = divisor_of(tap_columns(problem));  // stores divide, too
+    return params;
+  }
   const Convolution& convolution = *problem.convolution;
   const operation::Window& window = window_of(problem, *part);
   abi::TmaWindow params{};
@@ -319,7 +413,8 @@ abi::TmaWindow tma_window(const GemmProblem& problem, bool reads) {
   const std::int64_t channels = window.taps[3];
   params.taps[0] = divisor_of(window.taps[1]);
   params.taps[1] = divisor_of(window.taps[2]);
-  params.taps[2] = divisor_of(is_wgrad(problem) ? channels : whole_stages(problem, channels));
+  params.taps[2] =
+      divisor_of(is_wgrad(problem) ? tap_columns(problem) : whole_stages(problem, channels));
   params.tap_count = static_cast<unsigned>(window.taps[0] * window.taps[1] * window.taps[2]);
   params.batch_channels = convolution.groups > 1 ? static_cast<unsigned>(channels) : 0;
   params.batch_images = convolution.batch == ConvBatch::images ? 1 : 0;

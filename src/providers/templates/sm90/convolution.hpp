@@ -13,6 +13,7 @@
 #include "device/abi/sm90_conv_params.hpp"
 #include "driver/tensor_map.hpp"
 #include "operation/window.hpp"
+#include "providers/templates/sm90/design.hpp"
 #include "providers/templates/tma_view.hpp"
 
 namespace gemmery::templates {
@@ -47,6 +48,21 @@ std::string find_sm90_conv_failure(const GemmProblem& problem);
 
 // The rules of A and B, of which a convolution has one each.
 std::array<OperandRule, 2> sm90_conv_rules(const GemmProblem& problem) noexcept;
+
+Sm90Form form_of(const GemmProblem& problem) noexcept;
+
+// Of a wgrad, columns from tap to tap: its channels, or more if they end within a unit of what
+// copies and stores take.
+std::int64_t tap_columns(const GemmProblem& problem) noexcept;
+bool has_tap_columns(const GemmProblem& problem) noexcept;
+
+// Extents of the product as a kernel multiplies it; those of the problem where it is no
+// convolution.
+std::int64_t sm90_rows(const GemmProblem& problem) noexcept;
+std::int64_t sm90_columns(const GemmProblem& problem) noexcept;
+std::int64_t sm90_batches(const GemmProblem& problem) noexcept;
+// dw where taps have more columns than channels: channels, taps, filters, groups.
+driver::TiledTensorMap tap_map(const void* data, const GemmProblem& problem, TmaBox box);
 
 // Elements of k as a kernel counts them: channels of each tap fill whole stages. Of other problems
 // their k.

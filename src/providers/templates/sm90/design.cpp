@@ -7,6 +7,7 @@
 
 #include "device/abi/simt_design.hpp"
 #include "providers/templates/name_words.hpp"
+#include "providers/templates/sm90/convolution.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -42,6 +43,7 @@ abi::MmaMath abi_math(Math math) noexcept {
 abi::Sm90Conv conv_of(const Sm90Tile& tile) noexcept {
   if (!tile.is_convolution()) return abi::Sm90Conv::none;
   if (tile.has_phases()) return abi::Sm90Conv::dgrad;
+  if (tile.has_tap_columns()) return abi::Sm90Conv::wgrad;
   const auto place = static_cast<int>(tile.form) - static_cast<int>(Sm90Form::fprop_1d);
   return static_cast<abi::Sm90Conv>(static_cast<int>(abi::Sm90Conv::fprop) + place / 3);
 }
@@ -51,15 +53,6 @@ int dimensions_of(const Sm90Tile& tile) noexcept {
 }
 
 }  // namespace
-
-Sm90Form form_of(const Convolution& convolution) noexcept {
-  const bool has_phases =
-      convolution.kind == ConvKind::dgrad && convolution.stride != Spatial{1, 1, 1};
-  const int first =
-      has_phases ? static_cast<int>(Sm90Form::strided_dgrad_1d)
-                 : static_cast<int>(Sm90Form::fprop_1d) + 3 * static_cast<int>(convolution.kind);
-  return static_cast<Sm90Form>(first + convolution.dimensions - 1);
-}
 
 std::span<const Sm90Products> sm90_products() noexcept {
   using enum DType;
@@ -181,7 +174,8 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .scatters_rows = tile.scatters_rows(),
           .conv = conv_of(tile),
           .dimensions = dimensions_of(tile),
-          .has_phases = tile.has_phases()};
+          .has_phases = tile.has_phases(),
+          .has_tap_columns = tile.has_tap_columns()};
 }
 
 bool is_legal(const OperandRules& rules, const Sm90Tile& tile) noexcept {
@@ -220,8 +214,8 @@ abi::Sm90Design sm90_design(const Kernel& kernel) {
 Sm90Tile sm90_tile(const Kernel& kernel) noexcept { return kernel.design().as<Sm90Tile>(); }
 
 Sm90Extents extents_of(bool is_turned, const GemmProblem& problem) noexcept {
-  const auto m = static_cast<unsigned>(problem.m);
-  const auto n = static_cast<unsigned>(problem.n);
+  const auto m = static_cast<unsigned>(sm90_rows(problem));
+  const auto n = static_cast<unsigned>(sm90_columns(problem));
   return is_turned ? Sm90Extents{n, m} : Sm90Extents{m, n};
 }
 

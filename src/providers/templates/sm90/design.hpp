@@ -47,7 +47,10 @@ enum class Sm90Form : std::uint8_t {
   wgrad_3d,
   strided_dgrad_1d,
   strided_dgrad_2d,
-  strided_dgrad_3d
+  strided_dgrad_3d,
+  padded_wgrad_1d,
+  padded_wgrad_2d,
+  padded_wgrad_3d
 };
 
 inline constexpr Sm90Form sm90_group_forms[] = {
@@ -57,8 +60,8 @@ inline constexpr Sm90Form sm90_conv_forms[] = {
     Sm90Form::fprop_1d,         Sm90Form::fprop_2d,         Sm90Form::fprop_3d,
     Sm90Form::dgrad_1d,         Sm90Form::dgrad_2d,         Sm90Form::dgrad_3d,
     Sm90Form::wgrad_1d,         Sm90Form::wgrad_2d,         Sm90Form::wgrad_3d,
-    Sm90Form::strided_dgrad_1d, Sm90Form::strided_dgrad_2d, Sm90Form::strided_dgrad_3d};
-Sm90Form form_of(const Convolution& convolution) noexcept;
+    Sm90Form::strided_dgrad_1d, Sm90Form::strided_dgrad_2d, Sm90Form::strided_dgrad_3d,
+    Sm90Form::padded_wgrad_1d,  Sm90Form::padded_wgrad_2d,  Sm90Form::padded_wgrad_3d};
 
 // An sm90 kernel's design apart from its operand rules; stored in DesignBytes. If out is column
 // major, the kernel computes out^T, and m counts the rows of out^T. It has no padding, so equal
@@ -97,7 +100,10 @@ struct Sm90Tile {
   }
   bool scatters_rows() const noexcept { return form == Sm90Form::scattered_groups; }
   bool is_convolution() const noexcept { return form >= Sm90Form::fprop_1d; }
-  bool has_phases() const noexcept { return form >= Sm90Form::strided_dgrad_1d; }
+  bool has_phases() const noexcept {
+    return form >= Sm90Form::strided_dgrad_1d && form <= Sm90Form::strided_dgrad_3d;
+  }
+  bool has_tap_columns() const noexcept { return form >= Sm90Form::padded_wgrad_1d; }
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
 static_assert(sizeof(Sm90Tile) == 16);
@@ -175,7 +181,8 @@ bool has_adjacent_rows(const OperandRules& rules, const Sm90Tile& tile) noexcept
 // True if out can be stored so.
 bool can_store(const OperandRules& rules, const Sm90Tile& tile) noexcept;
 
-// Extents of out as the device sees them, and the tiles of a whole cluster that cover them.
+// Extents of out as the device sees them (of a convolution the largest phase's rows, and columns of
+// taps in whole units), and the tiles of a whole cluster that cover them.
 struct Sm90Extents {
   unsigned rows;
   unsigned columns;

@@ -15,6 +15,7 @@
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/sm90/constraints.hpp"
+#include "providers/templates/sm90/convolution.hpp"
 #include "providers/templates/sm90/design.hpp"
 #include "providers/templates/sm90/groups.hpp"
 #include "providers/templates/sm90/phases.hpp"
@@ -33,14 +34,15 @@ constexpr Sm90Tile largest_tile{.m = 320, .n = 256, .cluster_m = 1, .cluster_n =
 // Why no design fits although types, layouts and inputs are supported.
 std::string find_room_failure(const GemmProblem& problem) {
   for (const OperandRules& rules : FittingLayouts(problem))
-    if (!fits_count(count_tiles(extents_of(is_turned(rules), problem), largest_tile), problem.l))
+    if (!fits_count(count_tiles(extents_of(is_turned(rules), problem), largest_tile),
+                    sm90_batches(problem)))
       return too_many("tiles", problem);
   return "epilogue: expected tensors that fit into shared memory beside two stages, got larger "
          "ones";
 }
 
 Sm90Form form_for(const GemmProblem& problem) {
-  if (problem.convolution) return form_of(*problem.convolution);
+  if (problem.convolution) return form_of(problem);
   return kernel::has_pointers(problem) ? Sm90Form::pointers : Sm90Form::strided;
 }
 
@@ -59,7 +61,7 @@ bool fits_convolution(const Convolution& convolution, const OperandRules& rules,
 // split that runs in one wave.
 template <class Add>
 void walk_candidates(const Query& query, const OperandRules& rules, Add&& add_candidate) {
-  const std::int64_t batches = query.problem.l;
+  const std::int64_t batches = sm90_batches(query.problem);
   const Sm90Extents extents = extents_of(is_turned(rules), query.problem);
   // Tiles are listed for GEMMs.
   const Convolution* const convolution =
@@ -151,9 +153,10 @@ Status check_sm90_form(const Sm90Tile& tile, const GemmProblem& problem) {
   if (!problem.convolution)
     return tile.is_convolution() ? Status::fail("operation: expected a convolution, got a GEMM")
                                  : Status::success();
-  if (tile.form == form_of(*problem.convolution)) return Status::success();
+  const Sm90Form form = form_of(problem);
+  if (tile.form == form) return Status::success();
   return Status::fail(fmt::format("operation: expected {}, got {}", operation_text(tile.form),
-                                  operation_text(form_of(*problem.convolution))));
+                                  operation_text(form)));
 }
 
 }  // namespace
@@ -283,6 +286,7 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
     fields.push_back({"convolution", std::string(gemmery::name(kind_of(design)))});
     fields.push_back({"dimensions", std::to_string(design.dimensions)});
     if (design.has_phases) fields.push_back({"stride", "by phases"});
+    if (design.has_tap_columns) fields.push_back({"taps", "padded"});
   }
   if (tile.has_pointers()) fields.push_back({"batches", "pointers"});
   if (tile.has_groups())

@@ -234,13 +234,14 @@ void set_results(const runtime::PackRequest& request, const abi::Sm90Design& des
   const GemmArguments& arguments = request.arguments;
   const GemmProblem& problem = arguments.problem();
   const OperandRules& rules = request.kernel.operands();
-  if (abi::stores_by_tma(design) && !design.has_phases) {
-    params.out =
-        encode_map(request.driver,
-                   map_of(arguments.out().data(), problem.out.dtype,
-                          view_of(rules.out, problem.out, problem.m, problem.n, problem.l),
-                          {.adjacent = abi::staging_columns(design), .other = abi::sm90_warp_rows},
-                          design.has_pointers));
+  const TmaBox out_box{.adjacent = abi::staging_columns(design), .other = abi::sm90_warp_rows};
+  if (design.has_tap_columns) {
+    params.out = encode_map(request.driver, tap_map(arguments.out().data(), problem, out_box));
+  } else if (abi::stores_by_tma(design) && !design.has_phases) {
+    params.out = encode_map(request.driver,
+                            map_of(arguments.out().data(), problem.out.dtype,
+                                   view_of(rules.out, problem.out, problem.m, problem.n, problem.l),
+                                   out_box, design.has_pointers));
   }
   const bool turned = is_turned(request.kernel);
   params.out_rows = rows_of(arguments.out(), problem.out, turned);
@@ -389,13 +390,9 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const GemmArguments& arguments = request.arguments;
   const GemmProblem& problem = arguments.problem();
   const abi::Sm90Design design = sm90_design(request.kernel);
-  Sm90Extents extents = extents_of(is_turned(request.kernel), problem);
-  auto batches = static_cast<unsigned>(problem.l);
-  if (design.has_phases) {
-    extents.rows = static_cast<unsigned>(rows_of_phase(*problem.convolution));
-    batches = static_cast<unsigned>(count_phases(*problem.convolution));
-  }
+  const Sm90Extents extents = extents_of(is_turned(request.kernel), problem);
   const Sm90TileCounts tiles = count_tiles(extents, sm90_tile(request.kernel));
+  const auto batches = static_cast<unsigned>(sm90_batches(problem));
   const int cluster_size = abi::cluster_size(design);
   const unsigned all_tiles = tiles.rows * tiles.columns * batches;
 

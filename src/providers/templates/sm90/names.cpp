@@ -134,7 +134,10 @@ constexpr std::string_view form_words[] = {"",
                                            "conv3d-wgrad",
                                            "conv1d-dgrad-strided",
                                            "conv2d-dgrad-strided",
-                                           "conv3d-dgrad-strided"};
+                                           "conv3d-dgrad-strided",
+                                           "conv1d-wgrad-padded",
+                                           "conv2d-wgrad-padded",
+                                           "conv3d-wgrad-padded"};
 
 std::string_view form_word(Sm90Form form) { return form_words[static_cast<std::size_t>(form)]; }
 Sm90Form read_form(std::string_view word) {
@@ -222,7 +225,8 @@ std::string operation_text(Sm90Form form) {
   std::string text(form_word(form));
   text[text.find('-')] = '_';
   if (const std::size_t rest = text.find('-'); rest != std::string::npos)
-    text.replace(rest, std::string::npos, " with a stride");
+    text.replace(rest, std::string::npos,
+                 form <= Sm90Form::strided_dgrad_3d ? " with a stride" : " with padded taps");
   return text;
 }
 

@@ -48,7 +48,9 @@ std::string conv_text(const abi::Sm90Design& d) {
   if (d.conv == abi::Sm90Conv::none) return {};
   return fmt::format(",\n    .conv = Sm90Conv::{}, .dimensions = {}{}",
                      kinds[static_cast<std::size_t>(d.conv)], d.dimensions,
-                     d.has_phases ? ", .has_phases = true" : "");
+                     d.has_phases        ? ", .has_phases = true"
+                     : d.has_tap_columns ? ", .has_tap_columns = true"
+                                         : "");
 }
 
 std::string_view parameters_of(const abi::Sm90Design& d) {

@@ -73,10 +73,10 @@ std::vector<Kernel> draw_one_of_each(const std::vector<Kernel>& listed, Random& 
   return drawn;
 }
 
-// Any convolution that TMA loads, in whole stages of channels.
+// A convolution whose channels TMA loads.
 std::string draw_convolution(Random& random) {
   const Sm90Products& products = draw(sm90_products(), random);
-  const auto channels = [&] { return 128 / byte_width(products.a) * (1 + random() % 4); };
+  const auto channels = [&] { return 16 / byte_width(products.a) * (1 + random() % 32); };
   const std::size_t dimensions = 1 + random() % 3;
   static constexpr std::array<const char*, 3> kinds{"fprop", "dgrad", "wgrad"};
   static constexpr std::array<const char*, 3> images{"x64", "x56x56", "x8x16x16"};
