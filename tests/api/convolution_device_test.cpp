@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -23,47 +24,99 @@ using tests::HeldTensor;
 using tests::kinds;
 using tests::Types;
 
-constexpr Types f32{DType::float32, DType::float32};
+struct Products {
+  DType operands, out;
+  Math math = Math::native;
+};
+constexpr Products all_products[] = {
+    {DType::float16, DType::float16},
+    {DType::bfloat16, DType::float32},
+    {DType::float32, DType::float32, Math::tf32},
+    {DType::float32, DType::float32, Math::bf16x3},
+    {DType::float64, DType::float64},
+    {DType::int8, DType::int32},
+    {DType::uint8, DType::int32},
+};
 
-GemmProblem problem_of(const ConvCase& conv, ConvKind kind, Types types, std::int64_t gap = 0) {
+// A family, and a device on which its kernels run.
+struct Served {
+  const char* family;
+  const char* device;
+};
+void PrintTo(const Served& served, std::ostream* stream) {
+  *stream << served.family << " on " << served.device;
+}
+constexpr Served simt{"simt", "emulated:h200"};
+constexpr Served sm80{"sm80", "emulated:a100"};
+
+Products draw_products(const Served& served, Draw& draw) {
+  if (served.family == sm80.family)
+    return all_products[static_cast<std::size_t>(draw.below(std::ssize(all_products)))];
+  const Types types = tests::draw_types(draw);
+  return {types.operands, types.out};
+}
+
+// Each kernel takes a third of a second to compile: a soak runs all problems, other runs a sample.
+bool is_soak() { return std::getenv("GEMMERY_SOAK") != nullptr; }
+
+GemmProblem problem_of(const ConvCase& conv, ConvKind kind, const Products& products,
+                       std::int64_t gap = 0) {
   const auto [a, b, out] = tests::shapes_of(conv, kind);
   // Taps of filters are adjacent.
-  const HeldTensor of_a(types.operands, a, gap);
-  const HeldTensor of_b(types.operands, b, kind == ConvKind::fprop ? 0 : gap);
-  const HeldTensor of_out(types.out, out, kind == ConvKind::wgrad ? 0 : gap);
-  return ConvArguments(kind, of_a.view(), of_b.view(), of_out.view(), conv.settings()).problem();
+  const HeldTensor of_a(products.operands, a, gap);
+  const HeldTensor of_b(products.operands, b, kind == ConvKind::fprop ? 0 : gap);
+  const HeldTensor of_out(products.out, out, kind == ConvKind::wgrad ? 0 : gap);
+  return ConvArguments(kind, of_a.view(), of_b.view(), of_out.view(), conv.settings(),
+                       {.math = products.math})
+      .problem();
 }
 
-std::vector<RankedKernel> kernels_on(const GemmProblem& problem, Device device) {
-  return get_kernels(problem, device_info(device), {.providers = {"templates"}});
+std::vector<Kernel> kernels_of(const GemmProblem& problem, const Served& served) {
+  std::vector<Kernel> kernels;
+  for (const RankedKernel& kernel : get_kernels(problem, device_info(*parse_device(served.device)),
+                                                {.providers = {"templates"}}))
+    if (kernel.family().name() == served.family) kernels.push_back(kernel);
+  return kernels;
 }
 
-void expect_right(const ProblemLine& line, const Kernel& kernel, Device device) {
+std::string reason_of(const GemmProblem& problem, const Served& served) {
+  for (const Reason& reason : explain(problem, device_info(*parse_device(served.device))).reasons)
+    if (reason.family == served.family) return reason.failed;
+  return "no reason";
+}
+
+void expect_right(const ProblemLine& line, const Kernel& kernel, const Served& served) {
   const VerifyReport report =
-      verify(line, kernel, {.seed = tests::random_seed(), .device = device});
+      verify(line, kernel, {.seed = tests::random_seed(), .device = *parse_device(served.device)});
   ASSERT_TRUE(report.passed) << to_string(line) << " by " << kernel.name() << ", seed "
                              << report.seed << ": " << report.first_failure;
 }
 
-// A convolution that is no plain GEMM, and no strided dgrad, which has kernels of the CPU alone.
+void expect_right_by_any(const ProblemLine& line, const Served& served, Draw& draw) {
+  const auto kernels = kernels_of(line.problem, served);
+  ASSERT_FALSE(kernels.empty()) << to_string(line) << ": " << reason_of(line.problem, served);
+  expect_right(line, kernels[static_cast<std::size_t>(draw.below(std::ssize(kernels)))], served);
+}
+
+// A convolution that is no strided dgrad, which has kernels of the CPU and of sm90 alone.
 bool is_served(const GemmProblem& problem) {
   return problem.convolution->kind != ConvKind::dgrad ||
          problem.convolution->stride == Spatial{1, 1, 1};
 }
 
-TEST(ConvolutionOnDevices, awkward_geometries_are_within_the_bounds) {
-  constexpr double most_flops = 4e6;
-  const Device device = *parse_device("emulated:h200");
+class ConvolutionOnDevices : public testing::TestWithParam<Served> {};
+
+TEST_P(ConvolutionOnDevices, awkward_geometries_are_within_the_bounds) {
+  const double most_flops = is_soak() ? 1e8 : 4e6;
   Draw draw(tests::random_seed(), 1);
   int count = 0;
   const auto run = [&](const char* text) {
     for (const ConvKind kind : kinds) {
-      const GemmProblem problem = problem_of(tests::read_row(text).conv, kind, f32);
+      if (!is_soak() && draw.below(4) > 0) continue;
+      const GemmProblem problem =
+          problem_of(tests::read_row(text).conv, kind, draw_products(GetParam(), draw));
       if (problem.flops() > most_flops || !is_served(problem)) continue;
-      const auto kernels = kernels_on(problem, device);
-      ASSERT_FALSE(kernels.empty()) << to_string(problem);
-      expect_right({.problem = problem},
-                   kernels[static_cast<std::size_t>(draw.below(std::ssize(kernels)))], device);
+      expect_right_by_any({.problem = problem}, GetParam(), draw);
       ++count;
     }
   };
@@ -74,76 +127,130 @@ TEST(ConvolutionOnDevices, awkward_geometries_are_within_the_bounds) {
   for (const char* const text : tests::grouped_convolutions) run(text);
   for (const char* const text : tests::limits_convolutions) run(text);
   for (const char* const text : tests::empty_convolutions) run(text);
-  EXPECT_GT(count, 60);
+  EXPECT_GT(count, is_soak() ? 120 : 10);
 }
 
-TEST(ConvolutionOnDevices, random_problems_are_within_the_bounds) {
+// Pixels beyond the counters of 16 bits.
+TEST_P(ConvolutionOnDevices, many_pixels_are_within_the_bounds) {
   Draw draw(tests::random_seed(), 1);
-  const int problems = std::getenv("GEMMERY_SOAK") != nullptr ? 600 : 60;
-  const std::vector<Device> devices{*parse_device("emulated:h200"), *parse_device("emulated:a100")};
+  for (const char* const text : tests::big_convolutions) {
+    const ConvKind kind = kinds[static_cast<std::size_t>(draw.below(3))];
+    const GemmProblem problem =
+        problem_of(tests::read_row(text).conv, kind, draw_products(GetParam(), draw));
+    if (problem.flops() < (is_soak() ? 2e9 : 2e7))
+      expect_right_by_any({.problem = problem}, GetParam(), draw);
+  }
+}
+
+TEST_P(ConvolutionOnDevices, random_problems_are_within_the_bounds) {
+  Draw draw(tests::random_seed(), 1);
+  const int problems = is_soak() ? 300 : 16;
   int count = 0;
   while (count < problems) {
-    const ConvCase conv = tests::draw_case(draw);
+    ConvCase conv = tests::draw_case(draw);
+    // Half of all problems have accesses of several channels.
+    const std::int64_t unit = std::int64_t{1} << draw.below(5);
+    conv.channels *= unit;
+    conv.filters *= unit;
     const ConvKind kind = kinds[static_cast<std::size_t>(draw.below(3))];
-    const Types types = tests::draw_types(draw);
-    const GemmProblem problem = problem_of(conv, kind, types, draw.below(2) * draw.below(4));
-    if (!is_served(problem)) continue;
-    const Device device = devices[static_cast<std::size_t>(draw.below(std::ssize(devices)))];
-    const auto kernels = kernels_on(problem, device);
-    ASSERT_FALSE(kernels.empty()) << to_string(problem);
-    ProblemLine line{.problem = problem};
-    expect_right(line, kernels[static_cast<std::size_t>(draw.below(std::ssize(kernels)))], device);
+    const GemmProblem problem = problem_of(conv, kind, draw_products(GetParam(), draw),
+                                           draw.below(2) * unit * draw.below(4));
+    if (!is_served(problem) || problem.flops() > 1e7) continue;
     ++count;
+    // Some are plain GEMMs.
+    if (kernels_of(problem, GetParam()).empty() && reason_of(problem, GetParam()).empty()) continue;
+    expect_right_by_any({.problem = problem}, GetParam(), draw);
   }
 }
 
-TEST(ConvolutionOnDevices, programs_broadcast_and_reduce) {
-  const Device device = *parse_device("emulated:h200");
+TEST_P(ConvolutionOnDevices, programs_and_addends_are_those_of_a_product) {
+  Draw draw(tests::random_seed(), 1);
   for (const char* const text :
-       {"conv2d_fprop 2x7x6x8 k=12 r=3 s=3 pad=1 a=f32 epilogue=\"D = relu(accum + bias) + "
-        "residual; "
-        "sums = sum(D)\" bias=f32[n] residual=f32 sums=f32[n]",
+       {"conv2d_fprop 2x7x6x8 k=12 r=3 s=3 pad=1 a=f16 out=f32 epilogue=\"D = relu(accum + bias) + "
+        "residual; sums = sum(D)\" bias=f32[n] residual=f32 sums=f32[n]",
         "conv2d_fprop 3x7x6x8 k=12 r=3 s=3 pad=1 batch=images a=f16 epilogue=\"D = accum * scale\" "
         "scale=f32[l,n]",
-        "conv2d_fprop 2x7x6x8 k=12 r=3 s=3 pad=1 groups=2 a=f32 epilogue=\"D = accum + bias\" "
+        "conv2d_fprop 2x7x6x8 k=12 r=3 s=3 pad=1 groups=2 a=bf16 epilogue=\"D = accum + bias\" "
         "bias=f32[l,n]",
-        "conv2d_wgrad 2x7x6x8 k=12 r=3 s=3 pad=1 a=f32 c=f32 beta=1",
-        "conv2d_dgrad 2x7x6x8 k=12 r=3 s=3 pad=1 a=f32 c=f32 alpha=2 beta=-1"}) {
-    const ProblemLine line = parse_problem(text);
-    const auto kernels = kernels_on(line.problem, device);
-    ASSERT_FALSE(kernels.empty()) << text;
-    expect_right(line, kernels.front(), device);
-  }
+        "conv2d_wgrad 2x7x6x8 k=12 r=3 s=3 pad=1 a=f16 out=f32 c=f32 beta=1",
+        "conv2d_dgrad 2x7x6x8 k=12 r=3 s=3 pad=1 a=f16 out=f32 c=f32 alpha=2 beta=-1",
+        "conv2d_dgrad 2x7x6x8 k=12 r=3 s=3 pad=1 a=f16 c=f16 alpha=0 beta=-1",
+        "conv2d_fprop 2x7x6x16 k=24 r=3 s=3 pad=1 a=s8 out=s8 c=s8 alpha=0.02 beta=1",
+        "conv2d_fprop 2x7x6x8 k=12 r=3 s=3 pad=1 a=bf16 mode=convolution alpha=0"})
+    expect_right_by_any(parse_problem(text), GetParam(), draw);
 }
 
-TEST(ConvolutionOnDevices, names_read_back) {
+TEST_P(ConvolutionOnDevices, names_read_back) {
   int count = 0;
-  for (const char* const kind : {"fprop", "dgrad", "wgrad"}) {
-    const auto line =
-        parse_problem(std::string("conv2d_") + kind + " 2x8x8x16 k=16 r=3 s=3 pad=1 a=f16");
-    for (const Kernel& kernel : get_kernels(line.problem, *find_device_info("h200"))) {
+  for (const char* const text :
+       {"conv2d_fprop 2x8x8x16 k=16 r=3 s=3 pad=1 a=f16", "conv1d_dgrad 2x8x16 k=16 s=3 pad=1 a=s8",
+        "conv3d_wgrad 2x8x8x8x16 k=16 t=2 r=3 s=3 pad=1 a=bf16"}) {
+    for (const Kernel& kernel : kernels_of(parse_problem(text).problem, GetParam())) {
       const auto found = find_kernel(kernel.name());
       ASSERT_TRUE(found) << kernel.name();
       EXPECT_EQ(*found, kernel);
       ++count;
     }
   }
-  EXPECT_GT(count, 10);
+  EXPECT_GT(count, 5);
 }
 
-TEST(ConvolutionOnDevices, what_is_not_served_is_refused_by_name) {
-  const auto reason_of = [](const char* text) {
-    for (const Reason& reason :
-         explain(parse_problem(text).problem, *find_device_info("h200")).reasons)
-      if (reason.family == "simt") return reason.failed;
-    return std::string("no reason");
+TEST_P(ConvolutionOnDevices, what_is_not_served_is_refused_by_name) {
+  const auto of = [](const char* text) {
+    return reason_of(parse_problem(text).problem, GetParam());
   };
-  EXPECT_EQ(reason_of("conv2d_dgrad 2x8x8x8 k=8 r=3 s=3 pad=1 stride=2 a=f16"),
+  EXPECT_EQ(of("conv2d_dgrad 2x8x8x8 k=8 r=3 s=3 pad=1 stride=2 a=f16"),
             "stride: expected 1 for dgrad, got a larger one");
-  EXPECT_EQ(reason_of("conv2d_fprop 2x8x8x8 k=8 r=3 s=3 a=f16 b=f16/ld=9"),
+  EXPECT_EQ(of("conv2d_fprop 2x8x8x8 k=8 r=3 s=3 a=f16 b=f16/ld=9"),
             "B: expected filters whose taps and channels are adjacent, got other strides");
-  EXPECT_EQ(reason_of("conv2d_wgrad 2x8x8x8 k=8 r=3 s=3 a=f16/strides=2000,100,10"),
+  EXPECT_EQ(of("conv2d_wgrad 2x8x8x8 k=8 r=3 s=3 a=f16/strides=2000,100,10"),
             "A: expected pixels at one distance, got other strides");
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ConvolutionOnDevices, testing::Values(simt, sm80),
+                         [](const auto& tested) { return std::string(tested.param.family); });
+
+// A wgrad has few tiles, whose pixels are split among blocks; sums have one order.
+TEST(ConvolutionOnTensorCores, splits_cover_all_pixels_and_repeat_bit_for_bit) {
+  Draw draw(tests::random_seed(), 1);
+  for (const char* const text : {"conv2d_wgrad 3x20x20x16 k=24 r=3 s=3 pad=1 a=f16 out=f32",
+                                 "conv2d_fprop 1x9x9x64 k=64 r=3 s=3 pad=1 a=f16"}) {
+    const ProblemLine line = parse_problem(text);
+    std::vector<Kernel> parallel, stream;
+    for (const Kernel& kernel : kernels_of(line.problem, sm80)) {
+      if (kernel.name().find("_parallel") != std::string::npos) parallel.push_back(kernel);
+      if (kernel.name().find("_stream") != std::string::npos) stream.push_back(kernel);
+    }
+    EXPECT_FALSE(parallel.empty()) << text;
+    for (const auto& kernels : {parallel, stream}) {
+      if (kernels.empty()) continue;
+      const Kernel& kernel = kernels[static_cast<std::size_t>(draw.below(std::ssize(kernels)))];
+      expect_right(line, kernel, sm80);
+      EXPECT_TRUE(kernel.metadata().deterministic);
+    }
+  }
+}
+
+// 8-bit floats, from sm_89 on.
+TEST(ConvolutionOnTensorCores, narrow_floats_run_where_the_chip_has_them) {
+  Draw draw(tests::random_seed(), 1);
+  for (const char* const text :
+       {"conv2d_fprop 2x7x6x16 k=24 r=3 s=3 pad=1 a=e4m3 out=f16 math=fp8_fast",
+        "conv2d_dgrad 2x7x6x16 k=24 r=3 s=3 pad=1 a=e5m2 out=f32 math=fp8_fast",
+        "conv2d_wgrad 2x7x6x16 k=24 r=3 s=3 pad=1 a=e4m3 out=f32 math=fp8_fast"})
+    expect_right_by_any(parse_problem(text), {"sm80", "emulated:h200"}, draw);
+}
+
+// The first kernel of a common layer is one of tensor cores.
+TEST(ConvolutionOnTensorCores, come_first) {
+  for (const char* const text : {"conv2d_fprop 32x56x56x64 k=64 r=3 s=3 pad=1 a=bf16",
+                                 "conv2d_dgrad 32x56x56x64 k=64 r=3 s=3 pad=1 a=f16",
+                                 "conv2d_wgrad 32x56x56x64 k=64 r=3 s=3 pad=1 a=f16",
+                                 "conv2d_fprop 32x224x224x3 k=64 r=7 s=7 pad=3 stride=2 a=f16"}) {
+    const auto kernels = get_kernels(parse_problem(text).problem, *find_device_info("a100"));
+    ASSERT_FALSE(kernels.empty());
+    EXPECT_EQ(kernels.front().family().name(), "sm80") << text;
+  }
 }
 
 }  // namespace

@@ -8,15 +8,12 @@
 #include <device/abi/host_device.hpp>
 #include <device/abi/power_of_two.hpp>
 #include <device/abi/raster.hpp>
+#include <device/abi/window_params.hpp>
 
 namespace gemmery::abi {
 
 /// The contiguous direction of a matrix, if it is known when the kernel is compiled.
 enum class Contiguity : unsigned char { none, row_major, column_major };
-
-/// The convolution that a kernel computes, whose operands it finds by pixel and tap: of A for fprop
-/// and dgrad, of B for dgrad and wgrad. The others are matrices in memory.
-enum class ConvolutionKind : unsigned char { none, fprop, dgrad, wgrad };
 
 /// `…_vector_bytes` is the widest access that base address and strides allow: one element, or 2, 4,
 /// 8, 16 bytes along the contiguous index. The vectors of c and out, in elements, also divide the

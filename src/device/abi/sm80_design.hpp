@@ -12,6 +12,7 @@
 #include <device/abi/raster.hpp>
 #include <device/abi/split.hpp>
 #include <device/abi/staged_operand.hpp>
+#include <device/abi/window_params.hpp>
 
 namespace gemmery::abi {
 
@@ -47,6 +48,8 @@ struct Sm80Design {
   GroupSchedule groups = GroupSchedule::none;  // of grouped products, whose k no blocks share
   bool has_indices = false;                    // rows of A and out are found by indices
   bool clears_outside = false;                 // what belongs to no group becomes zero
+  ConvolutionKind convolution = ConvolutionKind::none;
+  int dimensions = 0;  // of a convolution's images: 2 (or 1), or 3
 
   bool operator==(const Sm80Design&) const = default;
 };
@@ -101,6 +104,19 @@ constexpr int warp_tile_n(const Sm80Design& design) { return design.tile_n / des
 /// A warp's share of the k of one stage.
 GEMMERY_HOST_DEVICE
 constexpr int warp_tile_k(const Sm80Design& design) { return design.tile_k / design.warps_k; }
+/// True if a convolution's rows of A are pixels, and k runs over their taps.
+GEMMERY_HOST_DEVICE
+constexpr bool are_rows_pixels(const Sm80Design& design) {
+  return design.convolution == ConvolutionKind::fprop ||
+         design.convolution == ConvolutionKind::dgrad;
+}
+/// True if it finds the lines of B by pixel or tap.
+GEMMERY_HOST_DEVICE
+constexpr bool has_window_of_b(const Sm80Design& design) {
+  return design.convolution == ConvolutionKind::dgrad ||
+         design.convolution == ConvolutionKind::wgrad;
+}
+
 /// Steps of fragments in a warp's share of one stage.
 GEMMERY_HOST_DEVICE
 constexpr int k_steps(const Sm80Design& design) { return warp_tile_k(design) / step_k(design); }
@@ -217,8 +233,21 @@ constexpr int kept_rows_offset(const Sm80Design& design) {
   return kept_group_tile_offset(design) + kept_group_tile_bytes;
 }
 
+/// After the tile: the offset of each of its rows' pixels, then the coordinates of all of them
+/// along each dimension.
+GEMMERY_HOST_DEVICE
+constexpr int kept_pixels_bytes(const Sm80Design& design) {
+  return are_rows_pixels(design) ? design.tile_m * (8 + 4 * design.dimensions) : 0;
+}
+GEMMERY_HOST_DEVICE
+constexpr int kept_pixels_offset(const Sm80Design& design) {
+  return (phase_bytes(design) + 15) / 16 * 16;
+}
+
 GEMMERY_HOST_DEVICE
 constexpr int shared_bytes(const Sm80Design& design) {
+  if (design.convolution != ConvolutionKind::none)
+    return kept_pixels_offset(design) + kept_pixels_bytes(design);
   if (design.groups == GroupSchedule::none) return phase_bytes(design);
   return kept_rows_offset(design) + (design.has_indices ? 2 * 4 * design.tile_m : 0);
 }
@@ -245,7 +274,8 @@ enum class Sm80Fault : unsigned char {
   accumulators,
   shared_bytes,
   groups,
-  indices
+  indices,
+  convolution
 };
 
 namespace detail {
@@ -320,6 +350,19 @@ constexpr bool accepts_indices(const Sm80Design& design) {
          a.rows() * a.chunks() <= 32 * thread_count(design);
 }
 
+/// True if channels are adjacent along k in rows of pixels, along the extent elsewhere, and no
+/// thread copies chunks of more rows than a register has bits.
+GEMMERY_HOST_DEVICE
+constexpr bool accepts_windows(const Sm80Design& design) {
+  if (design.convolution == ConvolutionKind::none) return true;
+  const StagedOperand a = staged_a(design);
+  return design.groups == GroupSchedule::none &&
+         (design.dimensions == 2 || design.dimensions == 3) &&
+         a.is_k_adjacent == are_rows_pixels(design) &&
+         staged_b(design).is_k_adjacent == (design.convolution == ConvolutionKind::fprop) &&
+         a.rows() * a.chunks() <= 32 * thread_count(design);
+}
+
 /// True if a row has as many chunks as its swizzle permutes.
 GEMMERY_HOST_DEVICE
 constexpr bool fits_swizzle(const StagedOperand& operand) {
@@ -383,6 +426,7 @@ constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 
   if (design.groups == GroupSchedule::list && (design.has_indices || design.clears_outside))
     return Sm80Fault::groups;
   if (exceeds_registers_of_persistent_block(design)) return Sm80Fault::groups;
+  if (!accepts_windows(design)) return Sm80Fault::convolution;
   return design.has_indices && !accepts_indices(design) ? Sm80Fault::indices : Sm80Fault::none;
 }
 

@@ -7,6 +7,10 @@
 
 namespace gemmery::abi {
 
+/// The convolution that a kernel computes, whose operands it finds by pixel and tap: of A for fprop
+/// and dgrad, of B for dgrad and wgrad. The others are matrices in memory.
+enum class ConvolutionKind : unsigned char { none, fprop, dgrad, wgrad };
+
 /// Pixels are numbered over images, depth, height, width; taps over depth, height, width, channels.
 /// Along a dimension their element has the coordinate pixel * step + origin + tap * tap_step;
 /// coordinates outside of [0, extent) lie in padding, where elements are 0. All numbers are below

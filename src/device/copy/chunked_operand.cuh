@@ -10,6 +10,7 @@
 #pragma once
 
 #include <device/abi/staged_operand.hpp>
+#include <device/abi/window_params.hpp>
 #include <device/ptx/async_copy.cuh>
 #include <device/ptx/integer.cuh>
 #include <device/ptx/memory.cuh>
@@ -27,6 +28,12 @@ struct PanelOfLines {
   // If lines are found by indices: for each line of the panel that of the matrix, in shared memory,
   // no_element for none. `data` is then in the matrix's first line.
   const int* lines = nullptr;
+  // If elements are found by pixel and tap; `data` is then the tensor of all pixels (or filters).
+  const abi::WindowParams* window = nullptr;
+  unsigned first_extent = 0;  // the panel's first row of A (column of B)
+  unsigned first_k = 0;
+  unsigned end_k = 0;
+  const char* pixels = nullptr;  // of rows, in shared memory
 };
 
 /// The distribution of a tile's chunks over the threads of a block.
@@ -41,6 +48,17 @@ struct ChunkShares {
   static constexpr int row_step = keeps_chunk ? threads / chunks : 0;
   static_assert(keeps_chunk, "a row of a tile has more chunks than the block has threads");
 };
+
+/// The shared address of a thread's chunk `pass` row steps after its first one, whose address is
+/// `first`.
+template <abi::StagedOperand operand, int row_step>
+__device__ __forceinline__ unsigned chunk_target(unsigned first, int row, int chunk, int pass) {
+  constexpr bool keeps_swizzle = row_step % operand.swizzle().period() == 0;
+  const int rows = pass * row_step;
+  if constexpr (keeps_swizzle) return first + static_cast<unsigned>(rows * operand.row_bytes());
+  return first +
+         static_cast<unsigned>(operand.offset(row + rows, chunk) - operand.offset(row, chunk));
+}
 
 /// The pointers to a thread's chunks that a copy keeps. `each`: one for each chunk. `first`: that
 /// of the first chunk alone, if registers are scarce. `indexed`: one for each chunk, whose lines
@@ -156,12 +174,7 @@ class ChunkedCopy {
     return row_ + pass * Shares::row_step < operand.rows();
   }
   __device__ unsigned target(int pass, unsigned stage) const {
-    constexpr bool keeps_swizzle = Shares::row_step % operand.swizzle().period() == 0;
-    const int row = pass * Shares::row_step;
-    if constexpr (keeps_swizzle)
-      return target_ + stage + static_cast<unsigned>(row * operand.row_bytes());
-    return target_ + stage +
-           static_cast<unsigned>(operand.offset(row_ + row, chunk_) - operand.offset(row_, chunk_));
+    return chunk_target<operand, Shares::row_step>(target_ + stage, row_, chunk_, pass);
   }
 
   /// Bytes of a chunk that lie within the matrix.
@@ -205,12 +218,18 @@ class ChunkedCopy {
   const char* sources_[pointers];
 };
 
+/// Elements are found by the lines of their panel.
+struct PanelSource {
+  static constexpr bool finds_elements = false;
+  __device__ explicit PanelSource(const PanelOfLines&) {}
+};
+
 /// The same through registers, one unit at a time. A unit is a chunk or, if bytes are transposed,
 /// sixteen lines of four bytes, which become one chunk of k for each of four adjacent extents.
 /// Loads of 4 and more bytes are in flight while a block multiplies: `fetch` starts them, `store`
 /// writes them to the stage. Single elements would need too many registers for that and are written
-/// to the stage at once.
-template <abi::StagedOperand operand, int threads, bool is_indexed>
+/// to the stage at once. `Source`: finds elements that have no lines.
+template <abi::StagedOperand operand, int threads, bool is_indexed, class Source = PanelSource>
 class RegisterCopy {
   static constexpr bool is_transposed = operand.is_transposed();
   static constexpr bool is_immediate = operand.vector_bytes < 4;
@@ -231,7 +250,7 @@ class RegisterCopy {
 
  public:
   __device__ __forceinline__ RegisterCopy(const PanelOfLines& panel, unsigned tile, int thread)
-      : panel_(panel), tile_(tile), thread_(thread) {}
+      : panel_(panel), source_(panel), tile_(tile), thread_(thread) {}
 
   __device__ bool is_interior() const { return panel_.extent_left >= operand.extent; }
 
@@ -250,8 +269,11 @@ class RegisterCopy {
       for (int pass = 0; pass < passes; ++pass)
         load_unit(loaded_[pass], thread_ + pass * threads, k_left);
     }
-    panel_.data +=
-        operand.is_k_adjacent ? operand.k * element_bytes : operand.k * panel_.line_bytes;
+    if constexpr (Source::finds_elements)
+      source_.advance();
+    else
+      panel_.data +=
+          operand.is_k_adjacent ? operand.k * element_bytes : operand.k * panel_.line_bytes;
   }
 
   __device__ __forceinline__ void store(unsigned stage) const {
@@ -266,6 +288,14 @@ class RegisterCopy {
 
  private:
   __device__ __forceinline__ void load_unit(Unit& loaded, int unit, unsigned k_left) const {
+    if constexpr (Source::finds_elements) {
+#pragma unroll
+      for (int line = 0; line < load_lines; ++line)
+        source_.template load<access_bytes>(
+            loaded.lines[line], static_cast<unsigned>(unit / units_along * load_lines + line),
+            static_cast<unsigned>(unit % units_along) * (load_bytes / element_bytes), unit < units);
+      return;
+    }
     const unsigned k = min(k_left, static_cast<unsigned>(operand.k));
     const unsigned extent = min(panel_.extent_left, static_cast<unsigned>(operand.extent));
     unsigned valid_lines = operand.is_k_adjacent ? extent : k;
@@ -355,6 +385,7 @@ class RegisterCopy {
   }
 
   PanelOfLines panel_;
+  Source source_;
   unsigned tile_;
   int thread_;
   Unit loaded_[is_immediate ? 1 : passes];

@@ -16,6 +16,7 @@
 //   out in global memory
 #pragma once
 
+#include <device/abi/sm80_conv_params.hpp>
 #include <device/abi/sm80_design.hpp>
 #include <device/abi/sm80_params.hpp>
 #include <device/epilogue/staged_tile.cuh>
@@ -60,6 +61,12 @@ struct RowsOfTile {
   int* of_out;
 };
 
+/// The windows of a convolution's operands; none of another one's.
+struct Sm80Windows {
+  const abi::WindowParams* a;
+  const abi::WindowParams* b;
+};
+
 template <abi::Sm80Design design>
 class Sm80Gemm {
   static constexpr abi::StagedOperand a = abi::staged_a(design);
@@ -74,11 +81,12 @@ class Sm80Gemm {
  public:
   /// `flag`: a word of shared memory. `group`: of grouped products alone; then `params` has the
   /// ends of the group's rows and columns, and how deep it is. `rows`: of A and out, where they
-  /// are found by indices.
+  /// are found by indices. `windows`: of a convolution.
   __device__ __forceinline__ Sm80Gemm(const abi::Sm80Params& params, char* shared, unsigned* flag,
                                       const GroupedTilePlace& group = {},
-                                      const RowsOfTile& rows = {})
+                                      const RowsOfTile& rows = {}, const Sm80Windows& windows = {})
       : params_(params),
+        windows_(windows),
         group_(group),
         rows_(rows),
         shared_(shared),
@@ -140,18 +148,49 @@ class Sm80Gemm {
     const unsigned first_k = share.first_k_block * design.tile_k;
     const unsigned all_k = min(params_.k - first_k, share.k_blocks * design.tile_k);
     const unsigned begin_k = has_groups ? group_.first_k : first_k;
-    Sm80Mainloop<design> mainloop(
-        panel_of_a(corner, begin_k),
-        panel<b>(params_.b, corner.batch, corner.column, params_.n, begin_k), address_, thread());
+    Sm80Mainloop<design> mainloop(panel_of_a(corner, begin_k), panel_of_b(corner, begin_k),
+                                  address_, thread());
     mainloop.run(sums_, max(share.k_blocks, 1U), all_k);  // a block of zeros if there is no k
   }
 
   __device__ __forceinline__ PanelOfLines panel_of_a(const TileCorner& corner, unsigned k) const {
+    if constexpr (abi::are_rows_pixels(design)) {
+      char* const kept = shared_ + abi::kept_pixels_offset(design);
+      if constexpr (a.is_async())
+        reinterpret_cast<PixelRows<a, design.dimensions>*>(kept)->template find<threads>(
+            *windows_.a, corner.row, thread());
+      return found_panel<a>(params_.a, windows_.a, corner.batch, corner.row, params_.m, k, kept);
+    }
     if constexpr (!design.has_indices)
       return panel<a>(params_.a, corner.batch, corner.row, params_.m, k);
     PanelOfLines of_a = panel<a>(params_.a, corner.batch, 0, params_.m - corner.row, k);
     of_a.lines = rows_.of_a;
     return of_a;
+  }
+
+  __device__ __forceinline__ PanelOfLines panel_of_b(const TileCorner& corner, unsigned k) const {
+    if constexpr (abi::has_window_of_b(design))
+      return found_panel<b>(params_.b, windows_.b, corner.batch, corner.column, params_.n, k,
+                            nullptr);
+    return panel<b>(params_.b, corner.batch, corner.column, params_.n, k);
+  }
+
+  /// Of an operand whose elements are found by pixel and tap.
+  template <abi::StagedOperand operand>
+  __device__ __forceinline__ PanelOfLines found_panel(const abi::Sm80Operand& tensor,
+                                                      const abi::WindowParams* window,
+                                                      unsigned batch, unsigned extent,
+                                                      unsigned extents, unsigned k,
+                                                      const char* pixels) const {
+    return {.data = matrix_of_batch<abi::bytes_of(operand.dtype)>(tensor.data, tensor.batch_stride,
+                                                                  batch),
+            .line_bytes = 0,
+            .extent_left = extents - extent,
+            .window = window,
+            .first_extent = extent,
+            .first_k = k,
+            .end_k = params_.k,
+            .pixels = pixels};
   }
 
   template <abi::StagedOperand operand>
@@ -215,6 +254,7 @@ class Sm80Gemm {
   }
 
   const abi::Sm80Params& params_;
+  const Sm80Windows windows_;
   GroupedTilePlace group_;
   const RowsOfTile rows_;
   char* shared_;
@@ -226,7 +266,8 @@ class Sm80Gemm {
 
 /// Calls finish(gemm, share) for every tile of which this block has all accumulators.
 template <abi::Sm80Design design, class Finish>
-__device__ __forceinline__ void for_each_sm80_tile(const abi::Sm80Params& params, Finish&& finish) {
+__device__ __forceinline__ void for_each_sm80_tile(const abi::Sm80Params& params, Finish&& finish,
+                                                   const Sm80Windows& windows = {}) {
   static_assert(abi::find_fault(design) == abi::Sm80Fault::none,
                 "find_fault names the field of the design to change");
   extern __shared__ __align__(128) char shared[];
@@ -237,7 +278,7 @@ __device__ __forceinline__ void for_each_sm80_tile(const abi::Sm80Params& params
 #pragma unroll 1
     while (!shares.is_done()) {
       const TileShare share = shares.take();
-      Sm80Gemm<design> gemm(params, shared, &flag);
+      Sm80Gemm<design> gemm(params, shared, &flag, {}, {}, windows);
       if (gemm.multiply_share(shares, share)) finish(gemm, read_again<design>(share));
       __syncthreads();  // waits until shared memory is free for the next tile
     }
@@ -259,6 +300,24 @@ __device__ inline void sm80_gemm(
   for_each_sm80_tile<design>(params.gemm, [&](Sm80Gemm<design>& gemm, const TileShare& share) {
     gemm.template store<Epilogue>(share, params.epilogue);
   });
+}
+
+/// The kernel of convolutions: as above.
+template <abi::Sm80Design design>
+__device__ inline void sm80_conv_gemm(const abi::Sm80ConvParams& params) {
+  for_each_sm80_tile<design>(
+      params.gemm, [](Sm80Gemm<design>& gemm, const TileShare& share) { gemm.store(share); },
+      {&params.a, &params.b});
+}
+
+template <abi::Sm80Design design, class Epilogue, class EpilogueParams>
+__device__ inline void sm80_conv_gemm(
+    const abi::ProgramParams<abi::Sm80ConvParams, EpilogueParams>& params) {
+  for_each_sm80_tile<design>(params.gemm.gemm,
+                             [&](Sm80Gemm<design>& gemm, const TileShare& share) {
+                               gemm.template store<Epilogue>(share, params.epilogue);
+                             },
+                             {&params.gemm.a, &params.gemm.b});
 }
 
 }  // namespace gemmery::device

@@ -6,6 +6,7 @@
 
 #include <device/abi/sm80_design.hpp>
 #include <device/copy/chunked_operand.cuh>
+#include <device/copy/windowed_operand.cuh>
 #include <device/mma/fragments.cuh>
 #include <device/mma/warp_mma.cuh>
 #include <device/ptx/async_copy.cuh>
@@ -282,8 +283,14 @@ class Sm80Mainloop {
       keeps_one_pointer ? ChunkPointers::first : ChunkPointers::each;
   static constexpr ChunkPointers pointers_of_a =
       design.has_indices ? ChunkPointers::indexed : pointers;
-  typename OperandCopyOf<a, threads, pointers_of_a>::Type copy_a_;
-  typename OperandCopyOf<b, threads, pointers>::Type copy_b_;
+  static constexpr WindowLines window_of_a =
+      abi::are_rows_pixels(design) ? WindowLines::pixels : WindowLines::none;
+  static constexpr WindowLines window_of_b =
+      design.convolution == abi::ConvolutionKind::dgrad   ? WindowLines::taps
+      : design.convolution == abi::ConvolutionKind::wgrad ? WindowLines::pixels
+                                                          : WindowLines::none;
+  typename ConvCopyOf<a, threads, window_of_a, design.dimensions, pointers_of_a>::Type copy_a_;
+  typename ConvCopyOf<b, threads, window_of_b, design.dimensions, pointers>::Type copy_b_;
   const ReaderA read_a_;
   const ReaderB read_b_;
   // Of this step and of the next one, in one of the two forms.

@@ -12,11 +12,13 @@ struct WindowPart {
   int at[3];
 };
 
+/// `dimensions`: of images, along width and height, and along depth if there are three.
+template <int dimensions = 3>
 __device__ __forceinline__ WindowPart window_pixel(const abi::WindowParams& window,
                                                    unsigned index) {
   WindowPart part;
 #pragma unroll
-  for (int d = 2; d >= 0; --d) {
+  for (int d = 2; d >= 3 - dimensions; --d) {
     const unsigned rest = window.pixels[d].divide(index);
     part.at[d] = static_cast<int>(index - rest * window.pixels[d].divisor) * window.step[d] +
                  window.origin[d];
@@ -26,12 +28,17 @@ __device__ __forceinline__ WindowPart window_pixel(const abi::WindowParams& wind
   return part;
 }
 
+template <int dimensions = 3>
 __device__ __forceinline__ WindowPart window_tap(const abi::WindowParams& window, unsigned index) {
   WindowPart part;
   const unsigned tap = window.taps[2].divide(index);
   part.offset = (index - tap * window.taps[2].divisor) * window.channel_stride;
   const unsigned row = window.taps[1].divide(tap);
   part.at[2] = static_cast<int>(tap - row * window.taps[1].divisor) * window.tap_step[2];
+  if constexpr (dimensions < 3) {
+    part.at[1] = static_cast<int>(row) * window.tap_step[1];
+    return part;
+  }
   const unsigned slice = window.taps[0].divide(row);
   part.at[1] = static_cast<int>(row - slice * window.taps[0].divisor) * window.tap_step[1];
   part.at[0] = static_cast<int>(slice) * window.tap_step[0];
@@ -39,13 +46,14 @@ __device__ __forceinline__ WindowPart window_tap(const abi::WindowParams& window
 }
 
 /// The offset of their element; false in padding.
+template <int dimensions = 3>
 __device__ __forceinline__ bool find_in_window(const abi::WindowParams& window,
                                                const WindowPart& pixel, const WindowPart& tap,
                                                abi::Int64& offset) {
   bool is_inside = true;
   abi::Int64 sum = pixel.offset + tap.offset;
 #pragma unroll
-  for (int d = 0; d < 3; ++d) {
+  for (int d = 3 - dimensions; d < 3; ++d) {
     const int coordinate = pixel.at[d] + tap.at[d];
     // A negative coordinate is a large unsigned one.
     is_inside = is_inside && static_cast<unsigned>(coordinate) < window.extent[d];

@@ -42,6 +42,15 @@ bool are_pixels_of_a_matrix(const GemmProblem& problem) noexcept {
   return !operation::memory_of(problem, true).has_gaps;
 }
 
+std::string find_window_failure(const GemmProblem& problem) {
+  const ConvKind kind = problem.convolution->kind;
+  if (kind == ConvKind::fprop && !are_filters_matrix(*problem.convolution))
+    return "B: expected filters whose taps and channels are adjacent, got other strides";
+  if (kind == ConvKind::wgrad && !are_pixels_of_a_matrix(problem))
+    return "A: expected pixels at one distance, got other strides";
+  return {};
+}
+
 std::int64_t channels_of_a(const Convolution& convolution) noexcept {
   const std::int64_t count =
       convolution.kind == ConvKind::fprop ? convolution.channels : convolution.filters;

@@ -25,6 +25,10 @@ bool are_filters_matrix(const Convolution& convolution) noexcept;
 std::int64_t pixel_stride_of_a(const GemmProblem& problem) noexcept;
 bool are_pixels_of_a_matrix(const GemmProblem& problem) noexcept;
 
+// The matrix among the operands that has none: w of fprop without gaps between taps and channels,
+// dy of wgrad with pixels at one distance. Returns the failed constraint in words, or nothing.
+std::string find_window_failure(const GemmProblem& problem);
+
 // Channels of one tap of A, which are adjacent.
 std::int64_t channels_of_a(const Convolution& convolution) noexcept;
 

@@ -31,11 +31,7 @@ std::string find_conv_failure(const GemmProblem& problem) {
   const Convolution& convolution = *problem.convolution;
   if (convolution.kind == ConvKind::dgrad && convolution.stride != Spatial{1, 1, 1})
     return "stride: expected 1 for dgrad, got a larger one";
-  if (convolution.kind == ConvKind::fprop && !are_filters_matrix(convolution))
-    return "B: expected filters whose taps and channels are adjacent, got other strides";
-  if (convolution.kind == ConvKind::wgrad && !are_pixels_of_a_matrix(problem))
-    return "A: expected pixels at one distance, got other strides";
-  return {};
+  return find_window_failure(problem);
 }
 
 std::string find_label_failure(const GemmProblem& problem, SimtArithmetic arithmetic);

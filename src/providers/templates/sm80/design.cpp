@@ -210,6 +210,16 @@ std::vector<OperandRule> sm80_input_rules(DType dtype) {
   return rules;
 }
 
+std::vector<OperandRule> sm80_conv_input_rules(DType dtype) {
+  std::vector<OperandRule> rules;
+  for (const OperandRule& rule : sm80_input_rules(dtype)) {
+    rules.push_back(rule);
+    if (rule.alignment == widest_access && byte_width(dtype) < 8)
+      rules.push_back({dtype, rule.layout, 8});
+  }
+  return rules;
+}
+
 std::vector<OperandRule> sm80_output_rules(DType dtype) {
   return {OperandRule{dtype, LayoutRule::row, widest_access},
           OperandRule{dtype, LayoutRule::column, widest_access},
@@ -226,12 +236,27 @@ std::vector<OperandRule> sm80_grouped_output_rules(DType dtype) {
 
 // --- tiles --------------------------------------------------------------------------------------
 
-std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules, const Sm80GroupForm& form) {
+abi::ConvolutionKind kind_of(Sm80Conv conv) noexcept {
+  constexpr abi::ConvolutionKind kinds[] = {
+      abi::ConvolutionKind::none,  abi::ConvolutionKind::fprop, abi::ConvolutionKind::fprop,
+      abi::ConvolutionKind::dgrad, abi::ConvolutionKind::dgrad, abi::ConvolutionKind::wgrad,
+      abi::ConvolutionKind::wgrad};
+  return kinds[static_cast<std::size_t>(conv)];
+}
+
+int dimensions_of(Sm80Conv conv) noexcept {
+  if (conv == Sm80Conv::none) return 0;
+  return static_cast<int>(conv) % 2 == 1 ? 2 : 3;
+}
+
+std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules, const Sm80GroupForm& form,
+                                 Sm80Conv conv) {
   std::vector<Sm80Tile> tiles;
   const auto offer = [&](const TileShape& shape, std::uint8_t mma_k) {
     Sm80Tile tile = tile_of(shape, mma_k, rules);
     tile.indexed = form.indexed;
     tile.clears_outside = form.clears_outside;
+    tile.conv = conv;
     abi::Sm80Design design = sm80_design(rules, tile);
     if (form != Sm80GroupForm{}) design.groups = abi::GroupSchedule::device;
     const bool has_room = operation::product_count(rules.math) == 1 ||
@@ -265,6 +290,7 @@ Sm80GroupForm group_form(const Groups& groups) noexcept {
 }
 
 bool is_turned_sm80(const OperandRules& rules, const Sm80Tile& tile) noexcept {
+  if (tile.conv != Sm80Conv::none) return false;
   if (tile.indexed != abi::IndexedExtent::none) return tile.indexed == abi::IndexedExtent::columns;
   return rules.out.layout == LayoutRule::column;
 }
@@ -316,7 +342,9 @@ abi::Sm80Design sm80_design(const OperandRules& rules, const Sm80Tile& tile) noe
           .mma_k = tile.mma_k,
           .groups = tile.groups,
           .has_indices = tile.indexed != abi::IndexedExtent::none,
-          .clears_outside = tile.clears_outside};
+          .clears_outside = tile.clears_outside,
+          .convolution = kind_of(tile.conv),
+          .dimensions = dimensions_of(tile.conv)};
 }
 
 abi::Sm80Design sm80_design(const Kernel& kernel) noexcept {

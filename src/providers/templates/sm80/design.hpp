@@ -21,6 +21,21 @@ namespace gemmery::templates {
 
 inline constexpr int sm80_version = 1;
 
+// The convolution of a kernel, by its kind and the dimensions of its images, of which 1-D ones are
+// 2-D ones of one row.
+enum class Sm80Conv : std::uint8_t {
+  none,
+  fprop_2d,
+  fprop_3d,
+  dgrad_2d,
+  dgrad_3d,
+  wgrad_2d,
+  wgrad_3d
+};
+inline constexpr std::size_t sm80_conv_count = 7;
+abi::ConvolutionKind kind_of(Sm80Conv conv) noexcept;
+int dimensions_of(Sm80Conv conv) noexcept;
+
 // An sm80 kernel's design apart from its operand rules; stored in DesignBytes. It has no padding,
 // so equal tiles have equal bytes.
 struct Sm80Tile {
@@ -38,7 +53,7 @@ struct Sm80Tile {
   abi::IndexedExtent indexed = abi::IndexedExtent::none;
   std::uint16_t slices = 1;     // of k, in serial and parallel
   bool clears_outside = false;  // sets what of out belongs to no group to zero
-  std::uint8_t unused = 0;      // where padding would be
+  Sm80Conv conv = Sm80Conv::none;
 
   friend bool operator==(const Sm80Tile&, const Sm80Tile&) = default;
 };
@@ -63,6 +78,9 @@ std::span<const DType> sm80_outputs(DType accumulator) noexcept;
 std::vector<OperandRule> sm80_input_rules(DType dtype);
 std::vector<OperandRule> sm80_output_rules(DType dtype);
 
+// For convolutions, whose channels are adjacent: also 8 bytes.
+std::vector<OperandRule> sm80_conv_input_rules(DType dtype);
+
 // For groups that may end anywhere: also single elements of a row or column.
 std::vector<OperandRule> sm80_grouped_output_rules(DType dtype);
 
@@ -78,7 +96,8 @@ Sm80GroupForm group_form(const Groups& groups) noexcept;
 
 // The tiles that discovery offers for these operands, best for large problems first, without splits
 // of k.
-std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules, const Sm80GroupForm& form = {});
+std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules, const Sm80GroupForm& form = {},
+                                 Sm80Conv conv = Sm80Conv::none);
 // A tile with k split `slices` times, or streamed.
 Sm80Tile with_split(Sm80Tile tile, abi::SplitMode mode, std::uint16_t slices) noexcept;
 
@@ -125,7 +144,8 @@ std::string_view schedule_text(abi::GroupSchedule schedule) noexcept;
 // "sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_128x128x32_2x2x1_none_m8_s4"; with "_groups",
 // "_groups-persistent", "_groups-host" or "_groups-list" behind it where the kernel is of grouped
 // products, and
-// "-rows", "-columns" and "-zero" behind that.
+// "-rows", "-columns" and "-zero" behind that; with "_conv2d-fprop" and the like behind it where it
+// is of convolutions.
 std::string sm80_name(const Kernel& kernel);
 
 // The rules and tile of a name; nullopt for other names and for illegal designs.

@@ -19,6 +19,7 @@
 #include "providers/templates/groups.hpp"
 #include "providers/templates/name_words.hpp"
 #include "providers/templates/problem_list.hpp"
+#include "providers/templates/sm80/convolution.hpp"
 #include "providers/templates/sm80/design.hpp"
 #include "providers/templates/sm80/prediction.hpp"
 #include "runtime/portable_targets.hpp"
@@ -73,6 +74,7 @@ std::string find_type_failure(const Query& query) {
         name(problem.math));
   }
   failure = find_output_failure(sm80_outputs(problem.accumulator), problem);
+  if (failure.empty() && problem.convolution) return find_conv_failure(problem);
   return failure.empty() && problem.groups ? find_sm80_group_failure(problem) : failure;
 }
 
@@ -101,19 +103,29 @@ Sm80GroupForm form_of(const GemmProblem& problem) {
 }
 
 std::vector<Sm80Tile> tiles_of(const GemmProblem& problem, const OperandRules& rules) {
-  return sm80_tiles(rules, form_of(problem));
+  return sm80_tiles(rules, form_of(problem), conv_of(problem));
 }
 
 // The rules under which operands of a problem may be multiplied.
 std::vector<OperandRules> fitting_rules(const GemmProblem& problem) {
   const abi::IndexedExtent indexed = form_of(problem).indexed;
   const auto& [m, n, k] = std::array{problem.m, problem.n, problem.k};
-  const auto a = fitting(sm80_input_rules(problem.a.dtype), problem.a, m, k);
-  const auto b = fitting(sm80_input_rules(problem.b.dtype), problem.b, k, n);
+  const auto input_rules = [&](DType dtype, bool is_a) {
+    if (!problem.convolution) return sm80_input_rules(dtype);
+    auto rules = sm80_conv_input_rules(dtype);
+    std::erase_if(rules, [&](const OperandRule& rule) {
+      return !holds_whole_channels(rule, *problem.convolution, is_a);
+    });
+    return rules;
+  };
+  const auto a = fitting(input_rules(problem.a.dtype, true), problem.a, m, k);
+  const auto b = fitting(input_rules(problem.b.dtype, false), problem.b, k, n);
   const auto output_rules = [&](DType dtype) {
     auto rules = problem.groups ? sm80_grouped_output_rules(dtype) : sm80_output_rules(dtype);
-    std::erase_if(rules,
-                  [&](const OperandRule& rule) { return rule.layout == layout_along(indexed); });
+    std::erase_if(rules, [&](const OperandRule& rule) {
+      return rule.layout == layout_along(indexed) ||
+             (problem.convolution && rule.layout == LayoutRule::column);
+    });
     return rules;
   };
   const auto out = fitting(output_rules(problem.out.dtype), problem.out, m, n);
@@ -131,7 +143,10 @@ std::vector<OperandRules> fitting_rules(const GemmProblem& problem) {
                          .accumulator = problem.accumulator,
                          .math = problem.math,
                          .has_c = problem.c.has_value()});
-  std::erase_if(all, [&](const OperandRules& rules) { return !takes_indices(rules, indexed); });
+  const Sm80Conv conv = conv_of(problem);
+  std::erase_if(all, [&](const OperandRules& rules) {
+    return !takes_indices(rules, indexed) || !takes_conv_layouts(rules, conv);
+  });
   return all;
 }
 
@@ -226,6 +241,24 @@ Status check_schedule(const Sm80Tile& tile, const GemmProblem& problem) {
   return failure.empty() ? Status::success() : Status::fail(std::move(failure));
 }
 
+// Success if the kernel's convolution is the problem's, and no access crosses from tap to tap.
+Status check_convolution(const Kernel& kernel, const GemmProblem& problem) {
+  const Sm80Tile tile = sm80_tile(kernel);
+  if (tile.conv != conv_of(problem))
+    return Status::fail(fmt::format("operation: expected {}, got {}", operation_text(tile.conv),
+                                    operation_text(conv_of(problem))));
+  if (!problem.convolution) return Status::success();
+  if (std::string failure = find_conv_failure(problem); !failure.empty())
+    return Status::fail(std::move(failure));
+  const auto check = [&](const char* name, const OperandRule& rule, bool is_a) {
+    if (holds_whole_channels(rule, *problem.convolution, is_a)) return Status::success();
+    return Status::fail(fmt::format("{}: expected channels of a tap in multiples of {} bytes", name,
+                                    static_cast<int>(rule.alignment)));
+  };
+  if (Status status = check("A", kernel.operands().a, true); !status) return status;
+  return check("B", kernel.operands().b, false);
+}
+
 // --- walking the space --------------------------------------------------------------------------
 
 // Calls add(tile) with a schedule for groups, if the design has registers for it.
@@ -286,6 +319,15 @@ void walk_group_forms(const OperandRules& rules, Add&& add) {
         walk_schedule(tile, rules, schedule, add);
   }
   for (const Sm80Tile& tile : sm80_tiles(rules)) add(with_groups(tile, abi::GroupSchedule::list));
+}
+
+// Calls add(tile) for the listed kernels of convolutions.
+template <class Add>
+void walk_convolutions(const OperandRules& rules, Add&& add) {
+  for (std::size_t conv = 1; conv < sm80_conv_count; ++conv) {
+    if (!takes_conv_layouts(rules, static_cast<Sm80Conv>(conv))) continue;
+    for (const Sm80Tile& tile : sm80_tiles(rules, {}, static_cast<Sm80Conv>(conv))) add(tile);
+  }
 }
 
 // Rules for A or B in the list of all kernels. Of grouped ones it has the widest accesses and
@@ -373,6 +415,7 @@ Status Sm80Family::supports(const Kernel& kernel, const Query& query) const {
       !status)
     return status;
   if (Status status = check_schedule(tile, problem); !status) return status;
+  if (Status status = check_convolution(kernel, problem); !status) return status;
   std::string misfit = find_misfit(kernel, query);
   return misfit.empty() ? Status::success() : Status::fail(std::move(misfit));
 }
@@ -395,10 +438,9 @@ void Sm80Family::enumerate(const std::function<void(const Kernel&)>& visit) cons
     const auto add = [&](const Sm80Tile& tile) {
       visit(Kernel(*this, rules, DesignBytes::of(tile)));
     };
-    if (has_groups)
-      walk_group_forms(rules, add);
-    else
-      std::ranges::for_each(sm80_tiles(rules), add);
+    if (!has_groups) return static_cast<void>(std::ranges::for_each(sm80_tiles(rules), add));
+    walk_group_forms(rules, add);
+    walk_convolutions(rules, add);
   };
   for (const bool has_groups : {false, true})
     for (const Sm80Products& products : sm80_products())
@@ -430,6 +472,10 @@ std::vector<DesignField> Sm80Family::design_fields(const Kernel& kernel) const {
       {"stages", std::to_string(tile.stages)},
       {"raster",
        fmt::format("{}{}", tile.raster.along == abi::Along::m ? 'm' : 'n', tile.raster.band)}};
+  if (tile.conv != Sm80Conv::none) {
+    fields.push_back({"convolution", std::string(kind_text(tile.conv))});
+    fields.push_back({"dimensions", std::to_string(dimensions_of(tile.conv))});
+  }
   if (tile.groups == abi::GroupSchedule::none) return fields;
   const std::string_view where = tile.groups == abi::GroupSchedule::host ? "in a table of the host"
                                  : tile.groups == abi::GroupSchedule::list ? "a list of the host"

@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <cstring>
 
+#include "device/abi/sm80_conv_params.hpp"
 #include "device/abi/sm80_grouped_params.hpp"
 #include "device/abi/sm80_params.hpp"
+#include "operation/conv_windows.hpp"
+#include "providers/templates/conv_windows.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/groups.hpp"
 #include "providers/templates/problem_list.hpp"
@@ -76,7 +79,9 @@ struct Sm80Launch {
   // Without an order of tiles and a schedule of k.
   abi::Sm80Params parameters() const {
     const GemmArguments& arguments = request.arguments;
-    const abi::Sm80Operand a = operand_of(arguments.a(), problem.a, rules.a.layout);
+    abi::Sm80Operand a = operand_of(arguments.a(), problem.a, rules.a.layout);
+    if (design.convolution == abi::ConvolutionKind::wgrad)
+      a.line_stride = pixel_stride_of_a(problem);
     const abi::Sm80Operand b = operand_of(arguments.b(), problem.b, rules.b.layout);
     // With alpha = 0, A and B are not read, so that no NaN of theirs reaches out.
     const auto k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k);
@@ -118,6 +123,20 @@ struct Sm80Launch {
   }
 };
 
+// The parameters of a convolution's product, which begin with those of any.
+void set_product(const Sm80Launch& launch, const abi::Sm80Params& params,
+                 runtime::LaunchPlan& plan) {
+  if (!launch.problem.convolution) return plan.set_parameters(params);
+  // Without pixels there is no part.
+  const auto parts = operation::windows_of(*launch.problem.convolution);
+  abi::Sm80ConvParams conv{.gemm = params, .a = {}, .b = {}};
+  if (!parts.empty()) {
+    conv.a = window_params(parts.front().a);
+    conv.b = window_params(parts.front().b);
+  }
+  plan.set_parameters(conv);
+}
+
 void pack_product(const Sm80Launch& launch, runtime::LaunchPlan& plan) {
   const Sm80Extents& extents = launch.extents;
   const auto batches = static_cast<unsigned>(launch.problem.l);
@@ -129,7 +148,7 @@ void pack_product(const Sm80Launch& launch, runtime::LaunchPlan& plan) {
   params.order =
       abi::make_tile_order(launch.tile.raster, extents.tile_rows, extents.tile_columns, batches);
   params.split = split_schedule(split, work);
-  plan.set_parameters(params);
+  set_product(launch, params, plan);
   launch.append_epilogue(plan);
   set_workspace(split, launch.design, tiles, params, plan);
   std::memcpy(plan.parameter_bytes, &params, sizeof params);  // with the workspace's layout

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "providers/templates/name_words.hpp"
+#include "providers/templates/sm80/convolution.hpp"
 #include "providers/templates/sm80/design.hpp"
 
 namespace gemmery::templates {
@@ -79,6 +80,7 @@ constexpr std::string_view indexed_words[] = {"", "-rows", "-columns"};
 constexpr std::string_view clearing_word = "-zero";
 
 std::string group_word(const Sm80Tile& tile) {
+  if (tile.conv != Sm80Conv::none) return fmt::format("_{}", conv_word(tile.conv));
   if (tile.groups == abi::GroupSchedule::none) return {};
   return fmt::format("_{}{}{}", group_words[static_cast<std::size_t>(tile.groups)],
                      indexed_words[static_cast<std::size_t>(tile.indexed)],
@@ -86,13 +88,16 @@ std::string group_word(const Sm80Tile& tile) {
 }
 
 struct GroupWord {
-  abi::GroupSchedule schedule;
+  abi::GroupSchedule schedule = abi::GroupSchedule::none;
+  Sm80Conv conv = Sm80Conv::none;
   abi::IndexedExtent indexed = abi::IndexedExtent::none;
   bool clears_outside = false;
 };
 
 std::optional<GroupWord> read_group_word(std::string_view word) {
   GroupWord read{};
+  read.conv = read_conv_word(word);
+  if (read.conv != Sm80Conv::none) return read;
   read.clears_outside = word.ends_with(clearing_word);
   if (read.clears_outside) word.remove_suffix(clearing_word.size());
   for (std::size_t indexed = 1; indexed < std::size(indexed_words); ++indexed) {
@@ -153,11 +158,13 @@ std::optional<Sm80Parts> parse_sm80_name(std::string_view name) {
   tile->mma_k = mma_k;
   if (groups) {
     tile->groups = groups->schedule;
+    tile->conv = groups->conv;
     tile->indexed = groups->indexed;
     tile->clears_outside = groups->clears_outside;
   }
   parts->rules.math = *math;
   if (!is_served(parts->rules) || !takes_indices(parts->rules, tile->indexed) ||
+      !takes_conv_layouts(parts->rules, tile->conv) ||
       !abi::is_legal(sm80_design(parts->rules, *tile)))
     return std::nullopt;
   return Sm80Parts{.rules = parts->rules, .tile = *tile, .epilogue = parts->epilogue};

@@ -27,6 +27,11 @@ std::string_view text_of(abi::SplitMode mode) {
   return texts[static_cast<std::size_t>(mode)];
 }
 
+std::string_view text_of(abi::ConvolutionKind kind) {
+  constexpr std::string_view texts[] = {"none", "fprop", "dgrad", "wgrad"};
+  return texts[static_cast<std::size_t>(kind)];
+}
+
 std::string_view text_of(abi::GroupSchedule schedule) {
   constexpr std::string_view texts[] = {"none", "device", "persistent", "host", "list"};
   return texts[static_cast<std::size_t>(schedule)];
@@ -40,6 +45,9 @@ std::string rest_of_design(const abi::Sm80Design& design) {
     text += fmt::format(", .groups = GroupSchedule::{}", text_of(design.groups));
   if (design.has_indices) text += ", .has_indices = true";
   if (design.clears_outside) text += ", .clears_outside = true";
+  if (design.convolution != abi::ConvolutionKind::none)
+    text += fmt::format(",\n    .convolution = ConvolutionKind::{}, .dimensions = {}",
+                        text_of(design.convolution), design.dimensions);
   return text;
 }
 
@@ -70,6 +78,8 @@ struct KernelWords {
 };
 
 KernelWords words_of(const abi::Sm80Design& design) {
+  if (design.convolution != abi::ConvolutionKind::none)
+    return {"sm80", "Sm80ConvParams", "sm80_conv_gemm"};
   if (design.groups == abi::GroupSchedule::none) return {"sm80", "Sm80Params", "sm80_gemm"};
   if (design.groups == abi::GroupSchedule::list)
     return {"sm80_listed", design.has_c ? "ProblemListWithC" : "ProblemList", "sm80_list_gemm"};

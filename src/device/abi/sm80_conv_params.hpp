@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run-time parameters of sm80 kernels of convolutions, byte for byte as the host passes them.
+#pragma once
+
+#include <device/abi/sm80_params.hpp>
+#include <device/abi/window_params.hpp>
+
+namespace gemmery::abi {
+
+/// The window of an operand that is a matrix in memory is not read.
+struct Sm80ConvParams {
+  Sm80Params gemm;
+  WindowParams a;
+  WindowParams b;
+};
+
+}  // namespace gemmery::abi

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "providers/templates/sm80/convolution.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "providers/templates/conv_windows.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+constexpr std::array<std::string_view, sm80_conv_count> words{"",
+                                                              "conv2d-fprop",
+                                                              "conv3d-fprop",
+                                                              "conv2d-dgrad",
+                                                              "conv3d-dgrad",
+                                                              "conv2d-wgrad",
+                                                              "conv3d-wgrad"};
+
+bool has_depth(const Convolution& convolution) noexcept {
+  return convolution.image[0] != 1 || convolution.filter[0] != 1 || convolution.output[0] != 1 ||
+         convolution.lower[0] != 0;
+}
+
+// Whole accesses along the channels of a tap.
+bool divides_channels(const OperandRule& rule, std::int64_t channels) noexcept {
+  return channels * static_cast<std::int64_t>(byte_width(rule.dtype)) % rule.alignment == 0;
+}
+
+}  // namespace
+
+Sm80Conv conv_of(const Convolution& convolution) noexcept {
+  const bool is_deep = has_depth(convolution);
+  switch (convolution.kind) {
+    case ConvKind::fprop:
+      return is_deep ? Sm80Conv::fprop_3d : Sm80Conv::fprop_2d;
+    case ConvKind::dgrad:
+      return is_deep ? Sm80Conv::dgrad_3d : Sm80Conv::dgrad_2d;
+    case ConvKind::wgrad:
+      break;
+  }
+  return is_deep ? Sm80Conv::wgrad_3d : Sm80Conv::wgrad_2d;
+}
+
+Sm80Conv conv_of(const GemmProblem& problem) noexcept {
+  return problem.convolution ? conv_of(*problem.convolution) : Sm80Conv::none;
+}
+
+std::string_view conv_word(Sm80Conv conv) noexcept { return words[static_cast<std::size_t>(conv)]; }
+
+Sm80Conv read_conv_word(std::string_view word) noexcept {
+  const auto* const found = std::ranges::find(words, word);
+  return found == words.end() ? Sm80Conv::none : static_cast<Sm80Conv>(found - words.begin());
+}
+
+std::string_view kind_text(Sm80Conv conv) noexcept {
+  return conv_word(conv).substr(conv_word(conv).find('-') + 1);
+}
+
+std::string operation_text(Sm80Conv conv) {
+  if (conv == Sm80Conv::none) return "a GEMM";
+  std::string text(conv_word(conv));
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
+
+bool takes_conv_layouts(const OperandRules& rules, Sm80Conv conv) noexcept {
+  if (conv == Sm80Conv::none) return true;
+  const abi::ConvolutionKind kind = kind_of(conv);
+  const LayoutRule a = kind == abi::ConvolutionKind::wgrad ? LayoutRule::column : LayoutRule::row;
+  const LayoutRule b = kind == abi::ConvolutionKind::fprop ? LayoutRule::column : LayoutRule::row;
+  return rules.a.layout == a && rules.b.layout == b && rules.out.layout != LayoutRule::column &&
+         (!rules.has_c || rules.c.layout != LayoutRule::column);
+}
+
+bool holds_whole_channels(const OperandRule& rule, const Convolution& convolution,
+                          bool is_a) noexcept {
+  // Operands that are matrices have lines of any length.
+  const ConvKind kind = convolution.kind;
+  if (is_a) return kind == ConvKind::wgrad || divides_channels(rule, channels_of_a(convolution));
+  return kind == ConvKind::fprop ||
+         divides_channels(rule, convolution.channels / convolution.groups);
+}
+
+std::string find_conv_failure(const GemmProblem& problem) {
+  const Convolution& convolution = *problem.convolution;
+  if (convolution.kind == ConvKind::dgrad && convolution.stride != Spatial{1, 1, 1})
+    return "stride: expected 1 for dgrad, got a larger one";
+  return find_window_failure(problem);
+}
+
+}  // namespace gemmery::templates
