@@ -5,7 +5,7 @@
 //   rows of pixels       k runs over taps and their channels. A thread's chunks have one tap, which
 //                        changes once in several blocks; then each row is tested anew.
 //   lines of k           pixels, or taps and filters. A thread's chunks have one tap (or channel)
-//                        for all of a tile; their lines are found for each block.
+//                        for all of a tile; each line follows from the one before it.
 #pragma once
 
 #include <device/copy/chunked_operand.cuh>
@@ -164,67 +164,104 @@ class WindowedRows {
   const char* sources_[Shares::passes];
 };
 
-/// The lines of k of a convolution's operand: pixels, or taps and filters.
-enum class WindowLines : unsigned char { none, pixels, taps };
+/// Pixels in their order, a constant number apart: the coordinates of each follow from those of the
+/// one before it by additions that carry from width to height, depth and images.
+template <int dimensions>
+class PixelWalk {
+  static constexpr int outer = 3 - dimensions;  // the dimension whose carries go to images
 
-/// A tile whose rows are k, and along which taps with their channels, or channels, are adjacent.
-template <abi::StagedOperand operand, int threads, WindowLines lines, int dimensions>
+ public:
+  /// From this pixel on, in steps of `step` pixels. `shift` is added to all coordinates.
+  __device__ __forceinline__ PixelWalk(const abi::WindowParams& window, unsigned pixel, int step,
+                                       const WindowPart& shift, int element_bytes) {
+    const WindowPart first = window_pixel<dimensions>(window, pixel);
+    abi::Int64 offset = first.offset;
+    abi::Int64 stride_above = window.image_stride;  // of one step of the dimension above
+    unsigned rest = static_cast<unsigned>(step);
+    bytes_of_step_ = 0;
+#pragma unroll
+    for (int d = 2; d >= outer; --d) {
+      const unsigned above = window.pixels[d].divide(rest);
+      step_[d] = static_cast<int>(rest - above * window.pixels[d].divisor) * window.step[d];
+      rest = above;
+      at[d] = first.at[d] + shift.at[d];
+      wrap_[d] = static_cast<int>(window.pixels[d].divisor) * window.step[d];
+      end_[d] = window.origin[d] + shift.at[d] + wrap_[d];
+      if (d > outer) stride_above = window.step[d - 1] * window.strides[d - 1];
+      if (d == outer) stride_above = window.image_stride;
+      bytes_of_carry_[d] = (stride_above - wrap_[d] * window.strides[d]) * element_bytes;
+      bytes_of_step_ += step_[d] * window.strides[d] * element_bytes;
+      offset += at[d] * window.strides[d];
+    }
+    bytes_of_step_ += rest * window.image_stride * element_bytes;
+    bytes = offset * element_bytes;
+  }
+
+  __device__ __forceinline__ void advance(const abi::WindowParams& window) {
+    bytes += bytes_of_step_;
+#pragma unroll
+    for (int d = 2; d >= outer; --d) {
+      at[d] += step_[d];
+      if (at[d] < end_[d]) continue;
+      at[d] -= wrap_[d];
+      bytes += bytes_of_carry_[d];
+      if (d > outer) at[d - 1] += window.step[d - 1];
+    }
+  }
+
+  int at[3];
+  abi::Int64 bytes;  // from the tensor's begin
+
+ private:
+  int step_[3];
+  int wrap_[3];
+  int end_[3];
+  abi::Int64 bytes_of_step_;
+  abi::Int64 bytes_of_carry_[3];
+};
+
+/// What all copies of lines of k have in common. Along a line taps with their channels, or channels
+/// of a filter, are adjacent.
+template <abi::StagedOperand operand, int threads>
 class WindowedLines {
+ public:
+  /// No copy depends on edges of the matrix beyond its own.
+  __device__ static bool is_interior() { return true; }
+  __device__ static void advance(int) {}
+  __device__ static void store(unsigned) {}  // cp.async needs none
+
+ protected:
   using Shares = ChunkShares<operand, threads>;
   static constexpr int bytes = abi::bytes_of(operand.dtype);
   static constexpr int copies = abi::chunk_bytes / operand.vector_bytes;  // of a chunk
   static constexpr int elements = operand.vector_bytes / bytes;           // of one copy
 
- public:
   __device__ __forceinline__ WindowedLines(const PanelOfLines& panel, unsigned tile, int thread)
       : window_(*panel.window),
-        data_(panel.data),
         row_(thread / Shares::chunks),
         chunk_(thread % Shares::chunks),
         target_(tile + static_cast<unsigned>(operand.offset(row_, chunk_))),
         k_(panel.first_k + static_cast<unsigned>(row_)),
         end_k_(panel.end_k) {
 #pragma unroll
-    for (int at = 0; at < copies; ++at) {
-      const auto along = static_cast<unsigned>(chunk_ * operand.chunk_elements() + at * elements);
-      const unsigned index = panel.first_extent + along;
-      parts_[at] = lines == WindowLines::pixels ? window_tap<dimensions>(window_, index)
-                                                : window_pixel<dimensions>(window_, index);
-      if (along < panel.extent_left) there_ |= 1U << at;
-    }
+    for (int at = 0; at < copies; ++at)
+      if (along(at) < panel.extent_left) there_ |= 1U << at;
   }
 
-  __device__ static bool is_interior() { return true; }
-
-  __device__ __forceinline__ void fetch_whole(unsigned stage, int) {
-#pragma unroll
-    for (int pass = 0; pass < Shares::passes; ++pass) {
-      if (!Shares::is_even && row_ + pass * Shares::row_step >= operand.k) break;
-      const unsigned k = k_ + static_cast<unsigned>(pass * Shares::row_step);
-      const WindowPart line = lines == WindowLines::pixels ? window_pixel<dimensions>(window_, k)
-                                                           : window_tap<dimensions>(window_, k);
-      const unsigned target =
-          chunk_target<operand, Shares::row_step>(target_ + stage, row_, chunk_, pass);
-#pragma unroll
-      for (int at = 0; at < copies; ++at) copy(target, line, at, k < end_k_);
-    }
-    k_ += operand.k;
+  /// The begin of a copy in the panel's lines.
+  __device__ unsigned along(int at) const {
+    return static_cast<unsigned>(chunk_ * operand.chunk_elements() + at * elements);
   }
-  template <bool = false>
-  __device__ __forceinline__ void fetch(unsigned stage, unsigned, bool) {
-    fetch_whole(stage, 0);
+  __device__ bool has_row(int pass) const {
+    return Shares::is_even || row_ + pass * Shares::row_step < operand.k;
   }
-  __device__ static void advance(int) {}
-  __device__ static void store(unsigned) {}  // cp.async needs none
+  __device__ bool is_there(int at) const { return (there_ >> at & 1U) != 0; }
 
- private:
-  __device__ __forceinline__ void copy(unsigned target, const WindowPart& line, int at,
-                                       bool has_line) const {
-    abi::Int64 offset = 0;
-    const bool is_inside = find_in_window<dimensions>(window_, line, parts_[at], offset);
-    const bool is_there = is_inside && has_line && (there_ >> at & 1U) != 0;
-    const char* const source = data_ + offset * bytes;
-    const int valid = is_there ? operand.vector_bytes : 0;
+  __device__ __forceinline__ void copy(unsigned stage, int pass, int at, const char* source,
+                                       bool is_valid) const {
+    const unsigned target =
+        chunk_target<operand, Shares::row_step>(target_ + stage, row_, chunk_, pass);
+    const int valid = is_valid ? operand.vector_bytes : 0;
     if constexpr (copies == 1)
       ptx::cp_async_cg(target, source, valid);
     else
@@ -232,15 +269,157 @@ class WindowedLines {
   }
 
   const abi::WindowParams& window_;
-  const char* data_;
   int row_;  // of the thread's first chunk in the tile
   int chunk_;
   unsigned target_;  // of the first chunk in the first stage
   unsigned k_;       // of the first chunk's row in the next block
   unsigned end_k_;
   unsigned there_ = 0;  // a bit for each copy of a chunk that lies within the matrix
-  WindowPart parts_[copies];
 };
+
+/// A tile whose lines are pixels. A thread's chunks have one tap for all of the tile; its lines are
+/// equally far apart, also from one block to the next.
+template <abi::StagedOperand operand, int threads, int dimensions>
+class PixelLines : public WindowedLines<operand, threads> {
+  using Lines = WindowedLines<operand, threads>;
+  using typename Lines::Shares;
+  static constexpr bool has_one_tap = Lines::copies == 1;
+  // Where rows do not fill all passes, a walk of whole passes would leave the block.
+  static_assert(Shares::passes == 1 || Shares::is_even, "lines are equally far apart");
+  static constexpr int step = Shares::passes == 1 ? operand.k : Shares::row_step;
+
+ public:
+  __device__ __forceinline__ PixelLines(const PanelOfLines& panel, unsigned tile, int thread)
+      : PixelLines(panel, tile, thread, {}) {}
+
+  __device__ __forceinline__ void fetch_whole(unsigned stage, int) {
+#pragma unroll
+    for (int pass = 0; pass < Shares::passes; ++pass) {
+      const bool has_line =
+          this->k_ + static_cast<unsigned>(pass * Shares::row_step) < this->end_k_;
+      if (this->has_row(pass)) copy_line(stage, pass, has_line);
+      walk_.advance(this->window_);
+    }
+    this->k_ += operand.k;
+  }
+  template <bool = false>
+  __device__ __forceinline__ void fetch(unsigned stage, unsigned, bool) {
+    fetch_whole(stage, 0);
+  }
+
+ private:
+  __device__ __forceinline__ PixelLines(const PanelOfLines& panel, unsigned tile, int thread,
+                                        const WindowPart& nothing)
+      : Lines(panel, tile, thread),
+        data_(panel.data),
+        walk_(*panel.window, this->k_, step,
+              has_one_tap
+                  ? window_tap<dimensions>(*panel.window, panel.first_extent + this->along(0))
+                  : nothing,
+              Lines::bytes) {
+#pragma unroll
+    for (int at = 0; at < Lines::copies; ++at) {
+      const WindowPart tap =
+          window_tap<dimensions>(*panel.window, panel.first_extent + this->along(at));
+      // The walk has the coordinates of a single tap already, and where they lie.
+      taps_[at] = has_one_tap ? nothing : tap;
+      bytes_[at] =
+          (has_one_tap ? tap.offset : offset_of_tap<dimensions>(*panel.window, tap)) * Lines::bytes;
+    }
+  }
+
+  __device__ __forceinline__ void copy_line(unsigned stage, int pass, bool has_line) const {
+#pragma unroll
+    for (int at = 0; at < Lines::copies; ++at) {
+      bool is_inside = has_line && this->is_there(at);
+#pragma unroll
+      for (int d = 3 - dimensions; d < 3; ++d)
+        is_inside = is_inside &&
+                    static_cast<unsigned>(walk_.at[d] + taps_[at].at[d]) < this->window_.extent[d];
+      this->copy(stage, pass, at, data_ + walk_.bytes + bytes_[at], is_inside);
+    }
+  }
+
+  const char* data_;
+  PixelWalk<dimensions> walk_;
+  WindowPart taps_[Lines::copies];
+  abi::Int64 bytes_[Lines::copies];
+};
+
+/// A tile whose lines are taps and the filters (channels) within them. A thread's chunks have one
+/// channel for all of the tile. Most blocks lie within one tap, whose lines are equally far apart.
+template <abi::StagedOperand operand, int threads, int dimensions>
+class TapLines : public WindowedLines<operand, threads> {
+  using Lines = WindowedLines<operand, threads>;
+  using typename Lines::Shares;
+  static constexpr int span = (Shares::passes - 1) * Shares::row_step;
+
+ public:
+  __device__ __forceinline__ TapLines(const PanelOfLines& panel, unsigned tile, int thread)
+      : Lines(panel, tile, thread), step_bytes_(panel.window->channel_stride * Lines::bytes) {
+    const WindowPart first =
+        window_pixel<dimensions>(*panel.window, panel.first_extent + this->along(0));
+    data_ = panel.data + offset_of_tap<dimensions>(*panel.window, first) * Lines::bytes;
+  }
+
+  __device__ __forceinline__ void fetch_whole(unsigned stage, int) {
+    if (left_ <= span) find_line(this->k_);
+    if (left_ > span)
+      fetch_within_tap(stage);
+    else
+      fetch_each(stage);
+    this->k_ += operand.k;
+    left_ -= operand.k;
+    line_ += operand.k * step_bytes_;
+  }
+  template <bool = false>
+  __device__ __forceinline__ void fetch(unsigned stage, unsigned, bool) {
+    fetch_whole(stage, 0);
+  }
+
+ private:
+  /// Finds a line, and how many lines of its tap there are from it on; 0 beyond the last one.
+  __device__ __forceinline__ void find_line(unsigned k) {
+    left_ = 0;
+    if (k >= this->end_k_) return;
+    const abi::FastDivisor& filters = this->window_.taps[2];
+    left_ = static_cast<int>(filters.divisor - (k - filters.divide(k) * filters.divisor));
+    line_ =
+        data_ + offset_of_tap<dimensions>(this->window_, window_tap<dimensions>(this->window_, k)) *
+                    Lines::bytes;
+  }
+
+  __device__ __forceinline__ void fetch_within_tap(unsigned stage) const {
+    const char* line = line_;
+#pragma unroll
+    for (int pass = 0; pass < Shares::passes; ++pass) {
+      if (this->has_row(pass)) copy_line(stage, pass, line, true);
+      line += Shares::row_step * step_bytes_;
+    }
+  }
+  __device__ __forceinline__ void fetch_each(unsigned stage) {
+#pragma unroll
+    for (int pass = 0; pass < Shares::passes; ++pass) {
+      find_line(this->k_ + static_cast<unsigned>(pass * Shares::row_step));
+      if (this->has_row(pass)) copy_line(stage, pass, line_, left_ > 0);
+    }
+    left_ = 0;
+  }
+  __device__ __forceinline__ void copy_line(unsigned stage, int pass, const char* line,
+                                            bool has_line) const {
+#pragma unroll
+    for (int at = 0; at < Lines::copies; ++at)
+      this->copy(stage, pass, at, line + at * operand.vector_bytes, has_line && this->is_there(at));
+  }
+
+  const char* data_;  // the thread's first channel of the first filter
+  const char* line_ = nullptr;
+  abi::Int64 step_bytes_;
+  int left_ = 0;
+};
+
+/// The lines of k of a convolution's operand: pixels, or taps and filters.
+enum class WindowLines : unsigned char { none, pixels, taps };
 
 /// The same through registers, where elements are aligned to less than 4 bytes or bytes are
 /// transposed: RegisterCopy, whose loads are found by pixel and tap.
@@ -314,17 +493,22 @@ template <abi::StagedOperand operand, int threads, WindowLines lines, int dimens
 struct ConvCopyOf {
   using Type = RegisterCopy<operand, threads, false, WindowedSource<operand, lines, dimensions>>;
 };
-template <abi::StagedOperand operand, int threads, WindowLines lines, int dimensions,
-          ChunkPointers kept>
-requires(lines != WindowLines::none && operand.is_async() &&
-         operand.is_k_adjacent) struct ConvCopyOf<operand, threads, lines, dimensions, kept> {
+template <abi::StagedOperand operand, int threads, int dimensions, ChunkPointers kept>
+requires(operand.is_async() &&
+         operand.is_k_adjacent) struct ConvCopyOf<operand, threads, WindowLines::pixels, dimensions,
+                                                  kept> {
   using Type = WindowedRows<operand, threads, dimensions>;
 };
-template <abi::StagedOperand operand, int threads, WindowLines lines, int dimensions,
-          ChunkPointers kept>
-requires(lines != WindowLines::none && operand.is_async() &&
-         !operand.is_k_adjacent) struct ConvCopyOf<operand, threads, lines, dimensions, kept> {
-  using Type = WindowedLines<operand, threads, lines, dimensions>;
+template <abi::StagedOperand operand, int threads, int dimensions, ChunkPointers kept>
+requires(operand.is_async() &&
+         !operand.is_k_adjacent) struct ConvCopyOf<operand, threads, WindowLines::pixels,
+                                                   dimensions, kept> {
+  using Type = PixelLines<operand, threads, dimensions>;
+};
+template <abi::StagedOperand operand, int threads, int dimensions, ChunkPointers kept>
+requires(
+    operand.is_async()) struct ConvCopyOf<operand, threads, WindowLines::taps, dimensions, kept> {
+  using Type = TapLines<operand, threads, dimensions>;
 };
 template <abi::StagedOperand operand, int threads, int dimensions, ChunkPointers kept>
 struct ConvCopyOf<operand, threads, WindowLines::none, dimensions, kept> {

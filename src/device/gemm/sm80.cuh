@@ -142,8 +142,9 @@ class Sm80Gemm {
   __device__ __forceinline__ void accumulate(const TileShare& share) {
     clear();
     const TileCorner corner = corner_of(share.tile);
-    // If operands have no elements, a group may begin at an address that copies must not have.
-    if constexpr (has_groups)
+    // If operands have no elements, a group or a tensor may begin at an address that copies must
+    // not have.
+    if constexpr (has_groups || design.convolution != abi::ConvolutionKind::none)
       if (params_.k == 0) return;
     const unsigned first_k = share.first_k_block * design.tile_k;
     const unsigned all_k = min(params_.k - first_k, share.k_blocks * design.tile_k);
