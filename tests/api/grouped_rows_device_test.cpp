@@ -527,6 +527,7 @@ TEST(GroupedLists, of_more_problems_than_a_launch_holds_are_refused_by_name) {
 
 TEST_P(GroupedRowsOf, row_28_rows_are_gathered) {
   for (const char* const line : {"grouped_gemm 70x24x33 groups=5 gather=i32/of=35/divide=2 a=bf16",
+                                 "grouped_gemm 70x24x40 groups=5 gather=i32/of=35/divide=2 a=bf16",
                                  "grouped_gemm 70x24x33 groups=5 gather=i64/of=9 a=f16",
                                  "grouped_gemm 0x24x33 groups=3 gather=i32/of=8 a=bf16"})
     expect_verified_or_refused(line);

@@ -210,8 +210,8 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"wait_for_phase(empty(cursor.stage), cursor.phase ^ 1U);", ""}}}},
     {.name = "a stage is full before its last bytes",
      .kernel = cooperative,
-     .edits = {{{"params_.a_bytes + params_.b_bytes)",
-                 "params_.a_bytes + params_.b_bytes - 8192)"}}}},
+     .edits = {{{"params_.a_bytes + params_.b_bytes;",
+                 "params_.a_bytes + params_.b_bytes - 8192;"}}}},
     {.name = "a stage is given back while it is multiplied",
      .kernel = cooperative,
      .edits = {{{"if (is_later) ring_.release(previous, lane());", "ring_.release(stage, lane());"},
@@ -872,7 +872,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 50> names{"simt",
+  constexpr std::array<std::string_view, 51> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, lists",
@@ -889,6 +889,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 coop, groups",
                                                    "sm90 coop, zeros outside of groups",
                                                    "sm90 coop, scattered groups",
+                                                   "sm90 coop, gathered groups",
                                                    "sm90 coop, reductions of groups",
                                                    "sm90 1x2 coop, fprop",
                                                    "sm90 k2 coop, dgrad",

@@ -122,6 +122,8 @@ templates::Sm90Form form_of(SoundKernel kernel) {
       return groups_with_zeros;
     case SoundKernel::wgmma_scatter:
       return scattered_groups;
+    case SoundKernel::wgmma_gather:
+      return gathered_groups;
     case SoundKernel::wgmma_fprop:
       return fprop_2d;
     case SoundKernel::wgmma_dgrad:
@@ -154,6 +156,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
                                                 SoundKernel::pointers,
                                                 SoundKernel::wgmma_groups,
                                                 SoundKernel::wgmma_scatter,
+                                                SoundKernel::wgmma_gather,
                                                 SoundKernel::wgmma_outside,
                                                 SoundKernel::wgmma_group_sums,
                                                 SoundKernel::far,

@@ -63,6 +63,9 @@ constexpr const char* wgmma_outside_lines[] = {
     "grouped_gemm 136x704x40 groups=9 ragged=n counts=i32/align=8 outside=zero a=bf16 out=f32",
     "grouped_gemm 90x72x40 groups=5 masked=i32 outside=zero a=bf16 out=f32",
     "grouped_gemm 1536x72x40 groups=5 labels=i32/align=128 outside=zero a=bf16 out=f32"};
+constexpr const char* wgmma_gather_lines[] = {
+    "grouped_gemm 900x72x40 groups=40 ends=i64/align=8 gather=i64/of=1000/divide=3 a=bf16 out=f32",
+    "grouped_gemm 300x72x264 groups=5 gather=i32/of=50 a=bf16 out=f32"};
 constexpr const char* wgmma_scatter_lines[] = {
     "grouped_gemm 900x72x40 groups=40 ends=i64/align=8 scatter=i64/of=1000 a=bf16 out=f32",
     "grouped_gemm 300x70x136 groups=5 scatter=i32/of=250 a=bf16 b=bf16/ld=72 out=f32/ld=72"};
@@ -180,6 +183,8 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (is_mma_of_groups(kernel)) return {std::begin(mma_group_lines), std::end(mma_group_lines)};
   if (kernel == SoundKernel::wgmma_groups)
     return {std::begin(wgmma_group_lines), std::end(wgmma_group_lines)};
+  if (kernel == SoundKernel::wgmma_gather)
+    return {std::begin(wgmma_gather_lines), std::end(wgmma_gather_lines)};
   if (kernel == SoundKernel::wgmma_scatter)
     return {std::begin(wgmma_scatter_lines), std::end(wgmma_scatter_lines)};
   if (kernel == SoundKernel::wgmma_outside)

@@ -313,7 +313,11 @@ bool takes(const Kernel& kernel, const Groups& groups) {
   const std::string_view indexed = !groups.have_indices()       ? ""
                                    : groups.ragged == Ragged::n ? "columns"
                                                                 : "rows";
-  return metadata.design_value("indices") == indexed;
+  if (metadata.design_value("indices") != indexed) return false;
+  // sm90 has kernels of their own for either.
+  const std::string_view of = metadata.design_value("indexed");
+  return of.empty() || (groups.gather.are_used() == of.starts_with("operand") &&
+                        groups.scatter.are_used() == of.ends_with("out"));
 }
 
 // One that the kernel's family takes, if that is easily found.

@@ -70,6 +70,8 @@ struct Sm90Design {
   bool clears_outside = false;
   // True if threads store rows of groups to rows of out that indices name.
   bool scatters_rows = false;
+  // True if threads copy rows of A that indices name.
+  bool gathers_rows = false;
   Sm90Conv conv = Sm90Conv::none;
   int dimensions = 0;  // of a convolution's images: 1 to 3
   // True for a dgrad with a stride: batches are the phases of its pixels, each with its own taps.
@@ -233,11 +235,12 @@ struct RegisterBudget {
 
 /// 40/232 for two consumers, 24/240 if accumulators fill 200 registers or more (with 40/232,
 /// 256x208 spills, and 320x160 with C; ptxas 13.0), 32/160 for three. 56/224 and 56/152 where the
-/// producer's warpgroup clears what is outside of groups: 8 to 76 bytes spilled with 40 and 32.
+/// producer's warpgroup clears what is outside of groups: 8 to 76 bytes spilled with 40 and 32. So
+/// where it gathers rows.
 GEMMERY_HOST_DEVICE
 constexpr RegisterBudget register_budget(const Sm90Design& design) {
   if (consumer_count(design) == 1) return {.producer = 0, .consumer = 0};
-  if (design.clears_outside)
+  if (design.clears_outside || design.gathers_rows)
     return {.producer = 56, .consumer = consumer_count(design) == 3 ? 152 : 224};
   if (consumer_count(design) == 3) return {.producer = 32, .consumer = 160};
   if (held_registers(design) >= 200) return {.producer = 24, .consumer = 240};
@@ -271,6 +274,9 @@ GEMMERY_HOST_DEVICE
 constexpr bool stores_by_tma(const Sm90Design& design) {
   return design.out_access == 16 && !design.has_adjacent_rows && !design.scatters_rows;
 }
+
+/// Threads that copy rows of A by index: the producer's warpgroup without its first warp.
+constexpr int gathering_threads = warpgroup_threads - 32;
 
 /// Blocks that share an operand.
 GEMMERY_HOST_DEVICE

@@ -286,6 +286,13 @@ constexpr bool can_have_tap_columns(const Sm90Design& design) {
          design.schedule != Schedule::rotation;
 }
 
+/// Rows are gathered of a K-major A, by copies that do not round to tf32 as TMA does.
+GEMMERY_HOST_DEVICE
+constexpr bool can_gather_rows(const Sm90Design& design) {
+  return design.a_major == Major::k && design.math != MmaMath::tf32 && !design.has_group_table &&
+         !design.clears_outside;
+}
+
 /// Filters of fprop and channels of images are K-major; filters of dgrad, and both operands of
 /// wgrad, are not. A copy of wgrad's B takes an atom of channels, which may not begin in the middle
 /// of an atom: the rest of it would belong to the next tap.
@@ -310,7 +317,8 @@ constexpr bool can_find_groups(const Sm90Design& design) {
   return design.schedule == Schedule::cooperative && !splits_columns(design) &&
          cluster_size(design) == 1 && design.split == SplitMode::none && !design.adds_vector &&
          !design.has_pointers && !design.a_by_registers && held_registers(design) <= 128 &&
-         (!design.scatters_rows || can_scatter_rows(design));
+         (!design.scatters_rows || can_scatter_rows(design)) &&
+         (!design.gathers_rows || can_gather_rows(design));
 }
 
 }  // namespace detail
@@ -347,8 +355,8 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
   if (!has_staging_tiles(design)) return Sm90Fault::tile_n;
   if (!is_raster(design.raster)) return Sm90Fault::raster;
   if (held_registers(design) > most_accumulator_registers(design)) return Sm90Fault::accumulators;
-  if (design.has_groups ? !can_find_groups(design) : design.clears_outside || design.scatters_rows)
-    return Sm90Fault::groups;
+  const bool has_group_work = design.clears_outside || design.scatters_rows || design.gathers_rows;
+  if (design.has_groups ? !can_find_groups(design) : has_group_work) return Sm90Fault::groups;
   if (!is_sm90_conv(design)) return Sm90Fault::convolution;
   if (design.stages < 2 || design.stages > 8) return Sm90Fault::stages;
   return shared_bytes(design) > sm90_shared_limit ? Sm90Fault::shared_bytes : Sm90Fault::none;

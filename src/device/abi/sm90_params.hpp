@@ -85,6 +85,15 @@ struct Sm90ScatterParams {
   IndexParams scatter;
 };
 
+/// The same with an index of A for each row of all groups; that of out is unused where rows of out
+/// lie in the groups' order.
+struct Sm90GatherParams {
+  Sm90ScatterParams scattered;
+  IndexParams gather;
+  RowMajorMatrix a;
+  unsigned k;  // 0 with alpha = 0
+};
+
 static_assert(sizeof(TensorMap) == 128);
 static_assert(sizeof(Sm90Params) == 3 * 128 + 256);
 

@@ -101,10 +101,16 @@ constexpr int part_flag_bytes(const Sm90Design& design) {
 /// Tiles of groups that the producer may find ahead of the consumers.
 constexpr int group_tile_records = 4;
 
+/// Where rows of A are gathered: a word for each row of a tile, and room to align the records.
+GEMMERY_HOST_DEVICE
+constexpr int gathered_row_bytes(int tile_m) { return tile_m * 4 + 16; }
+
 /// In kernels of groups: for each of these tiles a record of 32 bytes, a full and an empty barrier.
 GEMMERY_HOST_DEVICE
 constexpr int group_tile_bytes(const Sm90Design& design) {
-  return design.has_groups ? group_tile_records * (32 + 16) : 0;
+  if (!design.has_groups) return 0;
+  return group_tile_records * (32 + 16) +
+         (design.gathers_rows ? gathered_row_bytes(design.tile_m) : 0);
 }
 
 GEMMERY_HOST_DEVICE

@@ -9,6 +9,7 @@
 //     | beyond edges; blocks of a cluster bring halves of what they share, to both. Of a
 //     convolution, | by copy/conv_operand, images come in im2col mode: a copy brings a tap of many
 //     pixels
+//     | sm90_gather: three more warps copy rows of A by cp.async where indices name them
 //   a[stage], b[stage] in shared memory, a ring between barriers (pipeline/stage_ring)
 //     | sm90_transpose, by copy/transposed_atom: what wgmma takes K-major only, in place; or, of A
 //     | with 8 bits, copy/register_operand: on its way to registers
@@ -35,6 +36,7 @@
 #include <device/epilogue/warpgroup_combination.cuh>
 #include <device/epilogue/warpgroup_store.cuh>
 #include <device/gemm/sm90_finish.cuh>
+#include <device/gemm/sm90_gather.cuh>
 #include <device/gemm/sm90_load.cuh>
 #include <device/gemm/sm90_mainloop.cuh>
 #include <device/gemm/sm90_outside.cuh>
@@ -76,11 +78,11 @@ class Sm90Gemm {
       load_.prefetch_maps();
       if constexpr (abi::stores_by_tma(design) && !design.has_phases)
         ptx::prefetch_tensormap(params_.out);
-      ring_.initialize(abi::consumers_per_tile(design) * abi::warps_per_consumer);
+      ring_.initialize(abi::consumers_per_tile(design) * abi::warps_per_consumer,
+                       design.gathers_rows ? abi::gathering_threads : 0);
       TileSums::initialize(shared_.split_sums);
       if constexpr (design.has_groups) {
-        GroupTileRing(ptx::cvta_shared(&shared_.group_tiles.barriers))
-            .initialize(abi::consumer_count(design) * abi::warps_per_consumer);
+        GroupTileRing(ptx::cvta_shared(&shared_.group_tiles.barriers)).initialize(receiving_warps);
       }
       ptx::fence_mbarrier_init();
     }
@@ -216,6 +218,10 @@ class Sm90Gemm {
   /// 13.0).
   static constexpr bool looks_ahead = design.split_k == 1;
   static constexpr unsigned tile_k = abi::tile_k(design);
+  /// Warps that are told of tiles of groups.
+  static constexpr unsigned receiving_warps =
+      abi::consumer_count(design) * abi::warps_per_consumer +
+      (design.gathers_rows ? abi::gathering_threads / 32 : 0);
   static constexpr unsigned turns = abi::turn_count(design);
   static constexpr bool takes_turns = abi::takes_turns(design);
   static_assert(looks_ahead || !takes_turns, "tiles are passed over before this one is stored");
@@ -237,7 +243,10 @@ class Sm90Gemm {
   /// One warp finds the tiles of groups and tells the consumers of them; one of its lanes loads
   /// them.
   __device__ __forceinline__ void produce_groups() const {
-    if (threadIdx.x >= 32) return;
+    if (threadIdx.x >= 32) {
+      if constexpr (design.gathers_rows) Sm90Gather<design>(params_, shared_, ring_).copy_tiles();
+      return;
+    }
     const bool loads = ptx::elect_sync();
     Cursor cursor;
     GroupTileSender<design> sender(shared_.group_tiles);
@@ -261,10 +270,16 @@ class Sm90Gemm {
                                             unsigned k_blocks) const {
 #pragma unroll 1
     for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
-      const unsigned barrier = ring_.acquire(cursor, params_.a_bytes + params_.b_bytes);
+      const unsigned barrier = ring_.acquire(cursor, bytes_by_tma());
       load_.load_stage(cursor.stage, tile, k + static_cast<int>(k_block * tile_k), barrier);
       cursor.advance();
     }
+  }
+
+  /// Of a stage.
+  __device__ unsigned bytes_by_tma() const {
+    if constexpr (design.gathers_rows) return params_.b_bytes;
+    return params_.a_bytes + params_.b_bytes;
   }
 
   __device__ __forceinline__ Tiles all_tiles() const {
@@ -360,7 +375,8 @@ __device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
 /// The same for groups and convolutions.
 template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupedParams& params) {
-  static_assert(design.has_groups && !design.has_group_table && !design.scatters_rows);
+  static_assert(design.has_groups && !design.has_group_table && !design.scatters_rows &&
+                !design.gathers_rows);
   sm90_gemm<design>(params.gemm);
 }
 template <abi::Sm90Design design>
@@ -380,8 +396,13 @@ __device__ __forceinline__ void sm90_gemm(const abi::Sm90PhaseParams& params) {
 }
 template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90ScatterParams& params) {
-  static_assert(design.scatters_rows);
+  static_assert(design.scatters_rows && !design.gathers_rows);
   sm90_gemm<design>(params.grouped.gemm);
+}
+template <abi::Sm90Design design>
+__device__ __forceinline__ void sm90_gemm(const abi::Sm90GatherParams& params) {
+  static_assert(design.gathers_rows);
+  sm90_gemm<design>(params.scattered.grouped.gemm);
 }
 
 }  // namespace gemmery::device

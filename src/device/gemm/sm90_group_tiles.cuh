@@ -38,6 +38,14 @@ struct GroupTilesShared<design, true> {
   alignas(16) GroupTileRecord records[abi::group_tile_records];
   StageBarriers<abi::group_tile_records> barriers;
 };
+
+/// The rows of A of a tile, where indices name them.
+template <abi::Sm90Design design, bool gathers_rows = design.gathers_rows>
+struct GatheredRowsShared {};
+template <abi::Sm90Design design>
+struct GatheredRowsShared<design, true> {
+  int rows[design.tile_m];
+};
 using GroupTileRing = StageRing<abi::group_tile_records, 1>;
 
 /// The tiles of one block, every n-th of all groups for n blocks. All lanes of a warp use it

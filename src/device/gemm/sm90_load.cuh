@@ -39,13 +39,15 @@ class Sm90Load {
 
   /// One thread calls it, before anything is loaded.
   __device__ __forceinline__ void prefetch_maps() const {
-    ptx::prefetch_tensormap(design.has_phases ? with_phases(params_).images[0] : params_.a);
+    if constexpr (!design.gathers_rows)
+      ptx::prefetch_tensormap(design.has_phases ? with_phases(params_).images[0] : params_.a);
     ptx::prefetch_tensormap(params_.b);
   }
 
   /// All threads call it, before the first copy and a barrier of the block.
   __device__ __forceinline__ void clear_stages() const {
-    clear_stages<abi::a_tile_bytes(design)>(shared_.a, params_.a_bytes);
+    if constexpr (!design.gathers_rows)
+      clear_stages<abi::a_tile_bytes(design)>(shared_.a, params_.a_bytes);
     clear_stages<abi::b_tile_bytes(design)>(shared_.b, params_.b_bytes);
   }
 
@@ -84,7 +86,9 @@ class Sm90Load {
                                            static_cast<int>(batch * filters.batch_groups)},
           barrier, rank_);
     } else {
-      load_operand<a_operand>(a, a_tile(tile, k), barrier, rank_);
+      // sm90_gather copies rows by index.
+      if constexpr (!design.gathers_rows)
+        load_operand<a_operand>(a, a_tile(tile, k), barrier, rank_);
       if constexpr (abi::finds_columns(design))
         load_operand<b_operand>(b,
                                 WindowColumns<design.dimensions>{

@@ -161,6 +161,8 @@ class Sm90Mainloop {
                                                   const Sm90Transpose<design>& transpose,
                                                   unsigned consumer, unsigned& k_left) const {
     const Stage stage = ring_.wait_for_stage(cursor);
+    // Rows that threads have copied become visible to wgmmas.
+    if constexpr (design.gathers_rows) ptx::fence_proxy_async();
     if constexpr (design.has_groups) {
       constexpr unsigned tile_k = abi::tile_k(design);
       if (k_left < tile_k) Sm90GroupTail<design>::clear(shared_, cursor.stage, consumer, k_left);

@@ -21,6 +21,7 @@ struct Sm90Shared {
   SplitSumsShared<design> split_sums;
   WarpgroupPartsShared<design> parts;
   GroupTilesShared<design> group_tiles;
+  GatheredRowsShared<design> gathered;
 };
 
 /// The pipeline of its stages.

@@ -2,7 +2,8 @@
 // A ring of stages in shared memory between one thread that fills them by copies and warps that
 // empty them. Each stage has two mbarriers:
 //
-//   full    the producer arrives once and expects the bytes of its copies; they complete the phase
+//   full    the producer arrives once and expects the bytes of its copies; they complete the phase,
+//           with the arrivals of other threads that fill parts of the stage, where there are some
 //   empty   every consumer warp arrives, of every block that the stage's copies are multicast from
 #pragma once
 
@@ -50,10 +51,11 @@ class StageRing {
   /// `barriers`: the shared address of StageBarriers<stages>.
   __device__ explicit StageRing(unsigned barriers) : full_(barriers) {}
 
-  /// Called by one thread, before a barrier of the whole cluster.
-  __device__ void initialize(unsigned consumer_warps) const {
+  /// Called by one thread, before a barrier of the whole cluster. `other_fillers`: threads that
+  /// arrive beside the producer when their copies are done.
+  __device__ void initialize(unsigned consumer_warps, unsigned other_fillers = 0) const {
     for (unsigned stage = 0; stage < stages; ++stage) {
-      ptx::mbarrier_init(full(stage), 1);
+      ptx::mbarrier_init(full(stage), 1 + other_fillers);
       ptx::mbarrier_init(empty(stage), consumer_warps * sharing_blocks);
     }
   }
@@ -73,6 +75,11 @@ class StageRing {
   }
   __device__ __forceinline__ void publish(const Cursor& cursor) const {
     ptx::mbarrier_arrive(full(cursor.stage));
+  }
+
+  /// The barrier at which other fillers arrive.
+  __device__ __forceinline__ unsigned barrier_of(const Cursor& cursor) const {
+    return full(cursor.stage);
   }
 
   /// A filled stage, identified by the address of its barrier, so that no index must be kept.

@@ -45,4 +45,10 @@ __device__ inline void cp_async_wait_group() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
 
+/// Arrives at an mbarrier when all copies that this thread has begun are done; the barrier's count
+/// includes this arrival.
+__device__ inline void cp_async_mbarrier_arrive_noinc(unsigned barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
 }  // namespace gemmery::device::ptx

@@ -172,6 +172,7 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .has_group_table = tile.has_group_table(),
           .clears_outside = tile.clears_outside(),
           .scatters_rows = tile.scatters_rows(),
+          .gathers_rows = tile.gathers_rows(),
           .conv = conv_of(tile),
           .dimensions = dimensions_of(tile),
           .has_phases = tile.has_phases(),

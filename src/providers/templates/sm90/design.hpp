@@ -36,6 +36,8 @@ enum class Sm90Form : std::uint8_t {
   groups_with_zeros,
   group_table_with_zeros,
   scattered_groups,
+  gathered_groups,
+  gathered_scattered_groups,
   fprop_1d,
   fprop_2d,
   fprop_3d,
@@ -53,9 +55,13 @@ enum class Sm90Form : std::uint8_t {
   padded_wgrad_3d
 };
 
-inline constexpr Sm90Form sm90_group_forms[] = {
-    Sm90Form::groups, Sm90Form::group_table, Sm90Form::groups_with_zeros,
-    Sm90Form::group_table_with_zeros, Sm90Form::scattered_groups};
+inline constexpr Sm90Form sm90_group_forms[] = {Sm90Form::groups,
+                                                Sm90Form::group_table,
+                                                Sm90Form::groups_with_zeros,
+                                                Sm90Form::group_table_with_zeros,
+                                                Sm90Form::scattered_groups,
+                                                Sm90Form::gathered_groups,
+                                                Sm90Form::gathered_scattered_groups};
 inline constexpr Sm90Form sm90_conv_forms[] = {
     Sm90Form::fprop_1d,         Sm90Form::fprop_2d,         Sm90Form::fprop_3d,
     Sm90Form::dgrad_1d,         Sm90Form::dgrad_2d,         Sm90Form::dgrad_3d,
@@ -90,7 +96,7 @@ struct Sm90Tile {
 
   bool has_pointers() const noexcept { return form == Sm90Form::pointers; }
   bool has_groups() const noexcept {
-    return form >= Sm90Form::groups && form <= Sm90Form::scattered_groups;
+    return form >= Sm90Form::groups && form <= Sm90Form::gathered_scattered_groups;
   }
   bool has_group_table() const noexcept {
     return form == Sm90Form::group_table || form == Sm90Form::group_table_with_zeros;
@@ -98,7 +104,12 @@ struct Sm90Tile {
   bool clears_outside() const noexcept {
     return form == Sm90Form::groups_with_zeros || form == Sm90Form::group_table_with_zeros;
   }
-  bool scatters_rows() const noexcept { return form == Sm90Form::scattered_groups; }
+  bool scatters_rows() const noexcept {
+    return form == Sm90Form::scattered_groups || form == Sm90Form::gathered_scattered_groups;
+  }
+  bool gathers_rows() const noexcept {
+    return form == Sm90Form::gathered_groups || form == Sm90Form::gathered_scattered_groups;
+  }
   bool is_convolution() const noexcept { return form >= Sm90Form::fprop_1d; }
   bool has_phases() const noexcept {
     return form >= Sm90Form::strided_dgrad_1d && form <= Sm90Form::strided_dgrad_3d;

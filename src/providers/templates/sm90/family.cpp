@@ -169,7 +169,7 @@ bool Sm90Family::takes_groups(const Groups& groups) const noexcept {
 }
 
 bool Sm90Family::takes_indices(const Groups& groups) const noexcept {
-  return groups.scatter.are_used() && !groups.gather.are_used() && !groups.are_on_host;
+  return groups.have_indices() && !groups.are_on_host && !clears_outside(groups);
 }
 
 bool Sm90Family::takes_convolution(const Convolution&) const noexcept { return true; }
@@ -293,7 +293,12 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
     fields.push_back(
         {"groups", tile.has_group_table() ? "in a table of the host" : "found on the device"});
   if (tile.clears_outside()) fields.push_back({"outside", "zero"});
-  if (tile.scatters_rows()) fields.push_back({"indices", is_turned(kernel) ? "columns" : "rows"});
+  if (tile.scatters_rows() || tile.gathers_rows()) {
+    fields.push_back({"indices", is_turned(kernel) ? "columns" : "rows"});
+    fields.push_back({"indexed", !tile.gathers_rows()   ? "out"
+                                 : tile.scatters_rows() ? "operand, out"
+                                                        : "operand"});
+  }
   return fields;
 }
 

@@ -34,6 +34,9 @@ bool have_columns(const Groups& groups, bool is_turned) {
 Sm90Form form_of(const Groups& groups) {
   if (clears_outside(groups))
     return groups.are_on_host ? Sm90Form::group_table_with_zeros : Sm90Form::groups_with_zeros;
+  if (groups.gather.are_used())
+    return groups.scatter.are_used() ? Sm90Form::gathered_scattered_groups
+                                     : Sm90Form::gathered_groups;
   if (groups.scatter.are_used()) return Sm90Form::scattered_groups;
   return groups.are_on_host ? Sm90Form::group_table : Sm90Form::groups;
 }
@@ -46,10 +49,23 @@ std::string find_scatter_failure(const GemmProblem& problem) {
     return "groups: expected the default epilogue beside a scatter by indices, got a program";
   return {};
 }
-std::string find_scatter_misfit(const OperandRules& rules, const GemmProblem& problem) {
-  if (!problem.groups->scatter.are_used() || !have_columns(*problem.groups, is_turned(rules)))
-    return {};
-  return problem.groups->ragged == Ragged::m
+// Threads copy rows of elements that are adjacent along k.
+std::string find_gather_misfit(const OperandRules& rules, const Groups& groups) {
+  if (!groups.gather.are_used()) return {};
+  if (rules.math == Math::tf32)
+    return "gather: expected a math other than tf32, to which TMA alone rounds";
+  const bool is_of_a = groups.ragged == Ragged::m;
+  if (is_of_a ? rules.a.layout == LayoutRule::row : rules.b.layout == LayoutRule::column) return {};
+  return is_of_a ? "a: expected row major for a gather of rows, got column major"
+                 : "b: expected column major for a gather of columns, got row major";
+}
+
+// The kernel finds rows of what it computes, and of its first operand.
+std::string find_index_misfit(const OperandRules& rules, const GemmProblem& problem) {
+  const Groups& groups = *problem.groups;
+  if (!groups.have_indices()) return {};
+  if (!have_columns(groups, is_turned(rules))) return find_gather_misfit(rules, groups);
+  return groups.ragged == Ragged::m
              ? "out: expected row major for rows by index, got column major"
              : "out: expected column major for columns by index, got row major";
 }
@@ -100,6 +116,15 @@ int tile_k_of(const OperandRules& rules) {
   return abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.a.dtype));
 }
 
+// With the stages that fit beside the rows of A that indices name.
+Sm90Candidate beside_gathered_rows(Sm90Candidate candidate, const Groups& groups) {
+  if (!groups.gather.are_used()) return candidate;
+  candidate.stage_room -= abi::gathered_row_bytes(candidate.tile.m);
+  const int stages = abi::stages_in(candidate.stage_room, candidate.stage_bytes);
+  candidate.tile.stages = static_cast<std::uint8_t>(stages);
+  return candidate;
+}
+
 // The time of a grouped kernel beside that of its products. Labels are read where they are, as the
 // sizes of few groups.
 double group_us(const GemmProblem& average, const GroupTileExtents& tile, bool has_labels,
@@ -133,7 +158,7 @@ std::string find_sm90_group_failure(const Query& query) {
            "multiples of 16 bytes, in every group, got others";
   for (const OperandRules& rules : layouts) {
     failure = find_program_misfit(rules, problem);
-    if (failure.empty()) failure = find_scatter_misfit(rules, problem);
+    if (failure.empty()) failure = find_index_misfit(rules, problem);
     if (failure.empty()) return {};
   }
   return failure;
@@ -162,7 +187,7 @@ void match_sm90_groups(const Family& family, const Query& query,
   const GemmProblem& average = groups.average();
   for (const OperandRules& rules : FittingLayouts(seen)) {
     if (has_copies(rules) || !find_program_misfit(rules, problem).empty() ||
-        !find_scatter_misfit(rules, problem).empty())
+        !find_index_misfit(rules, problem).empty())
       continue;
     const Sm90Prediction prediction(average, rules, query.device);
     const ProgramFit fit(seen, rules);
@@ -171,12 +196,13 @@ void match_sm90_groups(const Family& family, const Query& query,
       const GroupTileExtents extents = extents_in_out(candidate.tile, is_turned(rules));
       if (!fits_grouped_grid(extents, problem) || !fits_labels(extents, problem)) continue;
       if (has_program && !candidate.has_room_for_programs) continue;
-      const int stages = has_program ? fit.stages(candidate) : candidate.tile.stages;
+      const Sm90Candidate own = beside_gathered_rows(candidate, *problem.groups);
+      const int stages = has_program ? fit.stages(own) : own.tile.stages;
       if (stages == 0) continue;
       Sm90Tile tile = candidate.tile;
       tile.stages = static_cast<std::uint8_t>(stages);
       tile.form = form_of(*problem.groups);
-      if (tile.scatters_rows() && !abi::is_legal(sm90_design(rules, tile))) continue;
+      if (problem.groups->have_indices() && !abi::is_legal(sm90_design(rules, tile))) continue;
       const auto load =
           groups.load(extents, tile_k_of(rules), std::max(query.device.multiprocessors, 1));
       const double time = (load ? prediction.microseconds(candidate, stages, *load)
@@ -204,15 +230,16 @@ Status check_sm90_groups(const Sm90Tile& tile, const OperandRules& rules,
     return Status::fail(fmt::format("groups: expected outside={}, got outside={}",
                                     has_zeros ? "untouched" : "zero",
                                     has_zeros ? "zero" : "untouched"));
-  if (tile.scatters_rows() != problem.groups->scatter.are_used())
+  if (tile.scatters_rows() != problem.groups->scatter.are_used() ||
+      tile.gathers_rows() != problem.groups->gather.are_used())
     return Status::fail(
-        tile.scatters_rows()
+        tile.scatters_rows() || tile.gathers_rows()
             ? "groups: expected rows by index, got elements in their groups' order"
             : "groups: expected elements in their groups' order, got rows by index");
   std::string misfit = find_table_misfit(problem);
   if (misfit.empty()) misfit = find_outside_failure(problem);
   if (misfit.empty()) misfit = find_scatter_failure(problem);
-  if (misfit.empty()) misfit = find_scatter_misfit(rules, problem);
+  if (misfit.empty()) misfit = find_index_misfit(rules, problem);
   if (misfit.empty()) misfit = find_program_misfit(rules, problem);
   if (misfit.empty() && !fits_grouped_grid(extents_in_out(tile, is_turned(rules)), problem))
     misfit = too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), problem);

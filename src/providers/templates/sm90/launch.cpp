@@ -147,7 +147,8 @@ void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& desi
   params.b_batch_step = second.view().batches > 1 ? 1 : 0;
   if (!first.is_copy) params.a_array = array_of(first.matrix, first_data);
   if (!second.is_copy) params.b_array = array_of(second.matrix, second_data);
-  params.a = encode(aligned_down(first_data), first.rule.dtype, first.view(), a_copies.box);
+  if (!design.gathers_rows)
+    params.a = encode(aligned_down(first_data), first.rule.dtype, first.view(), a_copies.box);
   params.b = encode(aligned_down(second_data), second.rule.dtype, second.view(), b_copies.box);
 }
 
@@ -345,6 +346,19 @@ unsigned resident_clusters(const runtime::PackRequest& request, int cluster_size
                                         clusters_at_once(request.device, cluster_size)));
 }
 
+abi::Sm90GatherParams gathered_params(const runtime::PackRequest& request,
+                                      const abi::Sm90GroupedParams& grouped) {
+  const GemmArguments& arguments = request.arguments;
+  const GemmProblem& problem = arguments.problem();
+  const bool turned = is_turned(request.kernel);
+  const bool reads = arguments.alpha() != 0;
+  return {.scattered = {.grouped = grouped, .scatter = scatter_params(arguments)},
+          .gather = gather_params(arguments),
+          .a = turned ? rows_of(arguments.b(), problem.b, true)
+                      : rows_of(arguments.a(), problem.a, false),
+          .k = reads ? static_cast<unsigned>(problem.k) : 0U};
+}
+
 void pack_groups(const runtime::PackRequest& request, const abi::Sm90Design& design,
                  abi::Sm90Params params, unsigned resident, runtime::LaunchPlan& plan) {
   const GemmArguments& arguments = request.arguments;
@@ -375,6 +389,8 @@ void pack_groups(const runtime::PackRequest& request, const abi::Sm90Design& des
   all.grouped.gemm.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
   if (design.has_group_table)
     plan.set_parameters(all);
+  else if (design.gathers_rows)
+    plan.set_parameters(gathered_params(request, all.grouped));
   else if (design.scatters_rows)
     plan.set_parameters(
         abi::Sm90ScatterParams{.grouped = all.grouped, .scatter = scatter_params(arguments)});

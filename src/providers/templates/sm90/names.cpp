@@ -110,8 +110,8 @@ std::optional<Sm90Tile> read_split_word(std::string_view text) {
 // "128x256x64", "1x1", "k4" where k is split, "coop", "m8", "s4", "packa" where A is repacked,
 // "regb" where B goes through registers, "pointers" where batches may be by pointers,
 // "groups-persistent" or "groups-host" where they are groups, with "-zero" behind it where what is
-// outside of them becomes zero, "-scatter" where their rows go to rows of out by index,
-// "conv2d-fprop" of a convolution
+// outside of them becomes zero, "-gather" where rows of A and "-scatter" where rows of out are
+// found by index, "conv2d-fprop" of a convolution
 constexpr std::size_t fewest_design_words = 5;
 constexpr std::size_t most_design_words = 9;
 
@@ -123,6 +123,8 @@ constexpr std::string_view form_words[] = {"",
                                            "groups-persistent-zero",
                                            "groups-host-zero",
                                            "groups-persistent-scatter",
+                                           "groups-persistent-gather",
+                                           "groups-persistent-gather-scatter",
                                            "conv1d-fprop",
                                            "conv2d-fprop",
                                            "conv3d-fprop",
