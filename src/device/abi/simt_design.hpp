@@ -8,6 +8,7 @@
 #include <device/abi/host_device.hpp>
 #include <device/abi/power_of_two.hpp>
 #include <device/abi/raster.hpp>
+#include <device/abi/tile_order.hpp>
 #include <device/abi/window_params.hpp>
 
 namespace gemmery::abi {
@@ -117,12 +118,6 @@ constexpr int shared_bytes(const SimtDesign& design) {
 /// The order of tiles for all designs. Bands of 4, 8 and 16 are within 0.5 % of each other (f32
 /// 4096^3 on CUDA cores, H200).
 [[maybe_unused]] constexpr Raster simt_raster = {.along = Along::m, .band = 8};
-
-GEMMERY_HOST_DEVICE
-constexpr unsigned tiles_along(unsigned extent, int tile) {
-  const unsigned size = static_cast<unsigned>(tile);
-  return extent / size + (extent % size != 0 ? 1U : 0U);
-}
 
 /// Tiles of one matrix are counted in 32 bits, with room for a stride.
 GEMMERY_HOST_DEVICE

@@ -11,6 +11,12 @@
 
 namespace gemmery::abi {
 
+GEMMERY_HOST_DEVICE
+constexpr unsigned tiles_along(unsigned extent, int tile) {
+  const unsigned size = static_cast<unsigned>(tile);
+  return extent / size + (extent % size != 0 ? 1U : 0U);
+}
+
 /// Counts tiles (of whole clusters) from 0 to below `tiles`, which is less than 2^31.
 struct TileOrder {
   unsigned tiles;         // of all matrices

@@ -7,6 +7,7 @@
 #include <device/abi/sm90_shared.hpp>
 #include <device/epilogue/output_place.cuh>
 #include <device/ptx/convert.cuh>
+#include <device/ptx/convert_sequences.cuh>
 #include <device/ptx/shared_memory.cuh>
 #include <device/tile/element.cuh>
 
@@ -42,16 +43,11 @@ class StagingWriter {
   __device__ __forceinline__ static void write(unsigned chunk, unsigned sixteen,
                                                const unsigned (&results)[words]) {
     if constexpr (is_wide) {
-#pragma unroll
-      for (unsigned pair = 0; pair < words / 2; ++pair) {
-        const unsigned number = 4 * sixteen + pair / 2 * 2;
-        ptx::st_shared_v2(row_of(chunk ^ number << 4, pair % 2), results[2 * pair],
-                          results[2 * pair + 1]);
-      }
+      write_rows<0>(chunk ^ 4 * sixteen << 4, results);
+      write_rows<0>(chunk ^ (4 * sixteen + 2) << 4, results + 4);
     } else if constexpr (is_narrow) {
-#pragma unroll
-      for (unsigned pair = 0; pair < words; ++pair)
-        ptx::st_shared<2>(row_of(chunk ^ sixteen << 4, pair % 2) + pair / 2 * 8, {{results[pair]}});
+      write_rows<0>(chunk ^ sixteen << 4, results);
+      write_rows<8>(chunk ^ sixteen << 4, results + 2);
     } else {
       ptx::stmatrix_x4(chunk ^ 2 * sixteen << 4, results);
     }
@@ -84,15 +80,24 @@ class StagingWriter {
   static constexpr unsigned pitch = abi::staging_pitch_bytes(design);
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
 
-  /// Moves an address from the first of a lane's two rows to the second. Rows 8 apart have the same
-  /// swizzle; an odd row has another swizzle than the even one before it if the swizzle has the
-  /// period of 8 rows of 128 bytes.
-  __device__ __forceinline__ static unsigned row_of(unsigned chunk, unsigned half) {
+  /// Writes two adjacent results of a row and of the row 8 below, `offset` bytes behind `chunk`.
+  /// Rows 8 apart have the same swizzle; an odd row has another swizzle than the even one before it
+  /// if the swizzle has the period of 8 rows of 128 bytes.
+  template <unsigned offset>
+  __device__ __forceinline__ static void write_rows(unsigned chunk, const unsigned* results) {
     constexpr unsigned distance = abi::second_row_distance(design);
+    write_pair<offset>(chunk, results);
     if constexpr (distance == 1)
-      return chunk ^ half * (pitch + (pitch == 128 ? 16 : 0));
+      write_pair<offset>(chunk ^ (pitch + (pitch == 128 ? 16 : 0)), results + words / 4);
     else
-      return chunk + half * distance * pitch;
+      write_pair<offset + distance * pitch>(chunk, results + words / 4);
+  }
+  template <unsigned offset>
+  __device__ __forceinline__ static void write_pair(unsigned at, const unsigned* results) {
+    if constexpr (is_wide)
+      ptx::st_shared_v2<offset>(at, results[0], results[1]);
+    else
+      ptx::st_shared<2, offset>(at, {{results[0]}});
   }
 
   /// Passes int32 accumulators on unchanged: converting to and from float64 would use a unit that
@@ -112,7 +117,7 @@ class StagingWriter {
       results[2 * pair] = encode<design.out>(values[0]);
       results[2 * pair + 1] = encode<design.out>(values[1]);
     } else if constexpr (is_narrow) {
-      results[pair] = encode<design.out>(values[0]) | encode<design.out>(values[1]) << 8;
+      results[pair] = encode_pair_of_bytes<design.out>(values);
     } else {
       results[pair] = pack(values);
     }
@@ -126,18 +131,12 @@ class StagingWriter {
       values[0] = ptx::cvt_f32_f16(static_cast<unsigned short>(sums[pair]));
       values[1] = ptx::cvt_f32_f16(static_cast<unsigned short>(sums[pair] >> 16));
     } else if constexpr (design.accumulator == DType::int32) {
-      values[0] = widen(sums[2 * pair]);
-      values[1] = widen(sums[2 * pair + 1]);
+      values[0] = ptx::widen_s32(sums[2 * pair]);
+      values[1] = ptx::widen_s32(sums[2 * pair + 1]);
     } else {
       values[0] = sums[2 * pair];
       values[1] = sums[2 * pair + 1];
     }
-  }
-
-  /// Converts an int32 by an addition, which is faster than a conversion: the low bits of 2^52 +
-  /// 2^31 + value, minus these.
-  __device__ __forceinline__ static double widen(int value) {
-    return __hiloint2double(0x43300000, value ^ static_cast<int>(0x80000000U)) - (0x1p52 + 0x1p31);
   }
 
   __device__ static unsigned pack(const float (&values)[2]) {

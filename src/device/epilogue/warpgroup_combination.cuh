@@ -63,18 +63,19 @@ class AddendReader {
   __device__ __forceinline__ void add(Compute (&values)[2], int eight, int half) const {
     const char* const source =
         row_of(half) + offset_of(static_cast<unsigned>(8 * eight)) * element_bytes;
-    const int left = columns_left_[half] - 8 * eight;
+    const int left = columns_left_[half];
     if constexpr (design.has_any_c) {
 #pragma unroll
       for (int column = 0; column < 2; ++column) {
-        const auto element = ptx::ld_global_if<element_bytes>(
-            left > column, source + offset_of(static_cast<unsigned>(column)) * element_bytes, {});
+        const auto element = ptx::ld_global_if_above<element_bytes>(
+            left, 8 * eight + column,
+            source + offset_of(static_cast<unsigned>(column)) * element_bytes, {});
         values[column] += beta_of<Compute>(params_) * decode<design.c, Compute>(element, 0);
       }
       return;
     }
-    const auto pair =
-        ptx::ld_global_if<2 * element_bytes>(left > 1, source, {{last_[half].words[0]}});
+    const auto pair = ptx::ld_global_if_above<2 * element_bytes>(left, 8 * eight + 1, source,
+                                                                 {{last_[half].words[0]}});
     values[0] += beta_of<Compute>(params_) * decode<design.c, Compute>(pair, 0);
     values[1] += beta_of<Compute>(params_) * decode<design.c, Compute>(pair, 1);
   }

@@ -46,9 +46,10 @@ class WarpgroupStore {
   /// Stores the consumer's index-th block of 64 rows, whose first row is that of `place`. `sums`
   /// are all accumulators of the consumer (WarpgroupSums or WgmmaSums); `block` comes from a
   /// `Finish`. The last staging tile of the previous block is stored now, that of this block later.
-  template <int index, class Sums, class Block>
-  __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place, Block& block) {
-    if constexpr (index == 0) find_matrix(place);
+  template <class Sums, class Block>
+  __device__ __forceinline__ void store(const Sums& sums, int index, const OutputPlace& place,
+                                        Block& block) {
+    if (index == 0) find_matrix(place);
     OutputPlace corner = place;
     corner.row += first_row_;
     int target = no_element;
@@ -58,9 +59,9 @@ class WarpgroupStore {
       if (corner.column < column_end<design>(params_, place)) {
         block.begin_staging(staging);
         if constexpr (design.has_adjacent_rows) {
-          pass<index>(sums, staging, block, corner);
+          pass(sums, index, staging, block, corner);
         } else {
-          fill<index>(sums, staging, block, index > 0 || staging > 0);
+          fill(sums, index, staging, block);
           filled_ = corner;
           if constexpr (design.scatters_rows) target_ = target;
           if constexpr (design.has_groups && stores_by_tma) store_ragged();
@@ -225,11 +226,11 @@ class WarpgroupStore {
   }
 
   /// Stores the columns of a staging tile directly from registers.
-  template <int index, class Sums, class Block>
-  __device__ __forceinline__ void pass(const Sums& sums, int staging, Block& block,
+  template <class Sums, class Block>
+  __device__ __forceinline__ void pass(const Sums& sums, int index, int staging, Block& block,
                                        const OutputPlace& corner) const {
     typename Sums::Register registers[Writer::staging_registers];
-    sums.template read<index>(registers, staging);
+    sums.read(registers, index, staging);
     const RowPairStore<design> rows(params_, corner, lane_);
 #pragma unroll
     for (int sixteen = 0; sixteen < sixteens; ++sixteen) {
@@ -239,17 +240,17 @@ class WarpgroupStore {
     }
   }
 
-  template <int index, class Sums, class Block>
-  __device__ __forceinline__ void fill(const Sums& sums, int staging, Block& block, bool sends) {
+  template <class Sums, class Block>
+  __device__ __forceinline__ void fill(const Sums& sums, int index, int staging, Block& block) {
     typename Sums::Register registers[Writer::staging_registers];
-    sums.template read<index>(registers, staging);
+    sums.read(registers, index, staging);
 #pragma unroll
     for (int first = 0; first < sixteens; first += together) {
       unsigned results[together][Writer::words];
 #pragma unroll
       for (int at = 0; at < together; ++at)
         Writer::finish_sixteen(results[at], registers, first + at, staging * sixteens, block);
-      if (first == 0) make_room(sends);
+      if (first == 0) make_room(index > 0 || staging > 0);
 #pragma unroll
       for (int at = 0; at < together; ++at)
         Writer::write(chunk_ + next_, static_cast<unsigned>(first + at), results[at]);

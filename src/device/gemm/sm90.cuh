@@ -31,7 +31,6 @@
 // tiles and which k a block multiplies.
 #pragma once
 
-#include <device/abi/sm90_faults.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/epilogue/warpgroup_combination.cuh>
 #include <device/epilogue/warpgroup_store.cuh>
@@ -139,11 +138,19 @@ class Sm90Gemm {
       if constexpr (!Finish::reads_early) mainloop_.finish_sums(sums, last_stage);
       if constexpr (!looks_ahead) place = place_here();
       const bool has_output = finish.begin_tile(place);
-      auto first = finish.begin_block(place, 0);
-      if constexpr (Finish::reads_early) mainloop_.finish_sums(sums, last_stage);
-      if constexpr (Finish::reduces_whole_tiles) Finishing::clear_beyond(params_, sums, place);
-      const auto& results = tile_sums.collect(sums, places_.rows_left(place));
-      if (has_output) Finishing::store_tile(output, results, place, finish, first);
+      const auto complete = [&]() -> const auto& {
+        if constexpr (Finish::reads_early) mainloop_.finish_sums(sums, last_stage);
+        if constexpr (Finish::reduces_whole_tiles) Finishing::clear_beyond(params_, sums, place);
+        return tile_sums.collect(sums, places_.rows_left(place));
+      };
+      if constexpr (Finish::reads_early) {
+        auto first = finish.begin_block(place, 0);
+        const auto& results = complete();
+        if (has_output) Finishing::store_tile(output, results, place, finish, first);
+      } else {
+        const auto& results = complete();
+        if (has_output) Finishing::store_tile(output, results, place, finish);
+      }
       if constexpr (looks_ahead) {
         place = next_place;
       } else {
@@ -182,10 +189,7 @@ class Sm90Gemm {
       const OutputPlace place = places_.place_of(tiles.position(), share);
       if (parts.join(tiles.shares(), tiles.share(), places_.rows_left(place))) {
         if (!begins_early) finish.begin_share(place);
-        if (finish.begin_tile(place)) {
-          auto first = finish.begin_block(place, 0);
-          Finishing::store_tile(output, sums, place, finish, first);
-        }
+        if (finish.begin_tile(place)) Finishing::store_tile(output, sums, place, finish);
       }
       tiles.advance();
       if constexpr (takes_turns) pass_shares(turns - 1);
@@ -333,8 +337,6 @@ __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
                                               Initialize&& initialize_finish,
                                               OpenResults&& open_results) {
   using Shared = Sm90Shared<design>;
-  static_assert(abi::find_fault(design) == abi::Sm90Fault::none,
-                "find_fault names the field of the design to change");
   static_assert(sizeof(Shared) + design.program_bytes == abi::shared_bytes(design));
   extern __shared__ __align__(1024) char shared[];
   const Sm90Gemm<design> gemm(params, *reinterpret_cast<Shared*>(shared));

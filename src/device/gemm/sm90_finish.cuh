@@ -39,9 +39,22 @@ class Sm90Finish {
   __device__ __forceinline__ static void store_tile(WarpgroupStore<stored>& output,
                                                     const Results& sums, const OutputPlace& place,
                                                     Finish& finish, Block& first) {
-    store_blocks<0>(output, sums, place, finish, first);
+    store_blocks_from<0>(output, sums, place, finish, first);
     output.flush(place);
     finish.end_tile();
+  }
+  template <class Results, class Finish>
+  __device__ __forceinline__ static void store_tile(WarpgroupStore<stored>& output,
+                                                    const Results& sums, const OutputPlace& place,
+                                                    Finish& finish) {
+    if constexpr (Finish::reads_early) {
+      auto first = finish.begin_block(place, 0);
+      store_tile(output, sums, place, finish, first);
+    } else {
+      store_blocks(output, sums, place, finish);
+      output.flush(place);
+      finish.end_tile();
+    }
   }
 
   /// Sets accumulators beyond the edges of out to 0: a wgmma may have added a vector to them, which
@@ -65,26 +78,40 @@ class Sm90Finish {
       abi::blocks_per_consumer(design) * abi::sm90_block_rows;
   static constexpr unsigned columns_per_consumer = abi::columns_per_consumer(design);
 
-  /// Stores a consumer's blocks of 64 rows from the index-th on, which has begun. The next one
-  /// begins before this one is stored if its reads may come early.
-  template <int index, class Results, class Finish, class Block>
+  /// Stores a consumer's blocks of 64 rows. A loop that NVVM unrolls late takes it less time than
+  /// a recursion.
+  template <class Results, class Finish>
   __device__ __forceinline__ static void store_blocks(WarpgroupStore<stored>& output,
-                                                      const Results& sums, const OutputPlace& place,
-                                                      Finish& finish, Block& block) {
+                                                      const Results& sums, OutputPlace place,
+                                                      Finish& finish) {
+    if constexpr (StoredSums::blocks == 1) {
+      auto block = finish.begin_block(place, 0);
+      output.store(sums, 0, place, block);
+    } else {
+#pragma unroll
+      for (int index = 0; index < StoredSums::blocks; ++index) {
+        auto block = finish.begin_block(place, index);
+        output.store(sums, index, place, block);
+        place.row += abi::sm90_block_rows;
+      }
+    }
+  }
+
+  /// Stores a consumer's blocks of 64 rows from the index-th on, which has begun. The next one
+  /// begins before this one is stored.
+  template <int index, class Results, class Finish, class Block>
+  __device__ __forceinline__ static void store_blocks_from(WarpgroupStore<stored>& output,
+                                                           const Results& sums,
+                                                           const OutputPlace& place, Finish& finish,
+                                                           Block& block) {
     if constexpr (index + 1 < StoredSums::blocks) {
       OutputPlace next_place = place;
       next_place.row += abi::sm90_block_rows;
-      if constexpr (Finish::reads_early) {
-        auto next = finish.begin_block(next_place, index + 1);
-        output.template store<index>(sums, place, block);
-        store_blocks<index + 1>(output, sums, next_place, finish, next);
-      } else {
-        output.template store<index>(sums, place, block);
-        auto next = finish.begin_block(next_place, index + 1);
-        store_blocks<index + 1>(output, sums, next_place, finish, next);
-      }
+      auto next = finish.begin_block(next_place, index + 1);
+      output.store(sums, index, place, block);
+      store_blocks_from<index + 1>(output, sums, next_place, finish, next);
     } else {
-      output.template store<index>(sums, place, block);
+      output.store(sums, index, place, block);
     }
   }
 };

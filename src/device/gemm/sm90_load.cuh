@@ -169,8 +169,8 @@ class Sm90Load {
     return sources;
   }
 
-  /// Zeroes what no copy fills, once: an operand may be smaller than its tile. The loop has few
-  /// iterations and is not unrolled: unrolled four times it was an eighth of a kernel's code.
+  /// Zeroes what no copy fills, once: an operand may be smaller than its tile. The loops have few
+  /// iterations and are not unrolled: unrolled four times they were an eighth of a kernel's code.
   template <unsigned tile_bytes, int stages, int stage_bytes>
   __device__ static void clear_stages(char (&operand)[stages][stage_bytes], unsigned brought) {
     if (brought == tile_bytes) return;
@@ -178,7 +178,7 @@ class Sm90Load {
     constexpr unsigned step = abi::thread_count(design) * sizeof zeros;
 #pragma unroll 1
     for (unsigned byte = brought + threadIdx.x * sizeof zeros; byte < tile_bytes; byte += step) {
-#pragma unroll
+#pragma unroll 1
       for (int stage = 0; stage < stages; ++stage)
         ptx::st_shared_v4(ptx::cvta_shared(&operand[stage]) + byte, zeros);
     }

@@ -38,8 +38,8 @@ struct WarpgroupSums {
   Register block[blocks][per_block];
 
   /// Reads the part-th `count` registers of a block of rows.
-  template <int row, int count>
-  __device__ __forceinline__ void read(Register (&values)[count], int part) const {
+  template <int count>
+  __device__ __forceinline__ void read(Register (&values)[count], int row, int part) const {
 #pragma unroll
     for (int index = 0; index < count; ++index) values[index] = block[row][part * count + index];
   }
@@ -60,14 +60,15 @@ struct WgmmaSums {
     if constexpr (row + 1 < blocks) declare<row + 1>();
   }
 
-  /// Reads the part-th `count` registers of a block of rows. PTX text names them, so `part` must be
-  /// a constant: once loops are unrolled, one candidate remains.
-  template <int row, int count, int candidate = 0>
-  __device__ __forceinline__ static void read(Register (&values)[count], int part) {
-    if (part == candidate) {
-      read_from<row, candidate * count>(values);
-    } else if constexpr ((candidate + 1) * count < per_block) {
-      read<row, count, candidate + 1>(values, part);
+  /// Reads the part-th `count` registers of a block of rows. PTX text names them, so `row` and
+  /// `part` must be constants once loops are unrolled: then one candidate remains.
+  template <int count, int candidate = 0>
+  __device__ __forceinline__ static void read(Register (&values)[count], int row, int part) {
+    constexpr int parts = per_block / count;
+    if (row * parts + part == candidate) {
+      read_from<candidate / parts, candidate % parts * count>(values);
+    } else if constexpr (candidate + 1 < blocks * parts) {
+      read<count, candidate + 1>(values, row, part);
     }
   }
 
@@ -115,8 +116,10 @@ struct WgmmaSums {
   template <int row, int first, int index = 0, int count>
   __device__ __forceinline__ static void read_from(Register (&values)[count]) {
     static_assert(count % per_sixteen == 0);
-    ptx::read_sums<row, first + index>(&values[index]);
-    if constexpr (index + per_sixteen < count) read_from<row, first, index + per_sixteen>(values);
+    constexpr int together =
+        per_sixteen == 8 && index + 16 <= count ? 16 : per_sixteen;  // in one statement
+    ptx::read_sums<row, first + index, together>(&values[index]);
+    if constexpr (index + together < count) read_from<row, first, index + together>(values);
   }
 };
 
@@ -170,10 +173,10 @@ struct ConsumerSums<design, SumsForm::promoted_registers> : PromotedSums<design>
   using Registers = WgmmaSums<design>;
   __device__ __forceinline__ void fetch() { Registers::write(*this); }
 
-  template <int row, int count>
-  __device__ __forceinline__ void read(typename Registers::Register (&values)[count],
+  template <int count>
+  __device__ __forceinline__ void read(typename Registers::Register (&values)[count], int row,
                                        int part) const {
-    Registers::template read<row, count>(values, part);
+    Registers::read(values, row, part);
   }
 };
 

@@ -137,44 +137,50 @@ __device__ inline void prefetch_global_l2(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
-/// Returns `otherwise` if `is_valid` is false; nothing is read then. Without a branch: many of them
-/// in a row compile several times faster.
+/// Returns `otherwise` unless `number` > `bound`; nothing is read then. Without a branch, and with
+/// the comparison in the statement: many of them in a row compile several times faster.
 template <int bytes>
-__device__ inline Registers<bytes> ld_global_if(bool is_valid, const void* address,
-                                                const Registers<bytes>& otherwise) {
+__device__ inline Registers<bytes> ld_global_if_above(int number, int bound, const void* address,
+                                                      const Registers<bytes>& otherwise) {
   Registers<bytes> value = otherwise;
-  const unsigned valid = is_valid ? 1U : 0U;
   if constexpr (bytes == 1) {
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.u8 %0, [%1];\n}"
+    asm volatile("{\n.reg .pred p;\nsetp.gt.s32 p, %2, %3;\n@p ld.global.u8 %0, [%1];\n}"
                  : "+r"(value.words[0])
-                 : "l"(address), "r"(valid)
+                 : "l"(address), "r"(number), "r"(bound)
                  : "memory");
   } else if constexpr (bytes == 2) {
     auto half = static_cast<unsigned short>(otherwise.words[0]);
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.b16 %0, [%1];\n}"
+    asm volatile("{\n.reg .pred p;\nsetp.gt.s32 p, %2, %3;\n@p ld.global.b16 %0, [%1];\n}"
                  : "+h"(half)
-                 : "l"(address), "r"(valid)
+                 : "l"(address), "r"(number), "r"(bound)
                  : "memory");
     value.words[0] = half;
   } else if constexpr (bytes == 4) {
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.b32 %0, [%1];\n}"
+    asm volatile("{\n.reg .pred p;\nsetp.gt.s32 p, %2, %3;\n@p ld.global.b32 %0, [%1];\n}"
                  : "+r"(value.words[0])
-                 : "l"(address), "r"(valid)
+                 : "l"(address), "r"(number), "r"(bound)
                  : "memory");
   } else if constexpr (bytes == 8) {
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n@p ld.global.v2.b32 {%0, %1}, [%2];\n}"
+    asm volatile("{\n.reg .pred p;\nsetp.gt.s32 p, %3, %4;\n@p ld.global.v2.b32 {%0, %1}, [%2];\n}"
                  : "+r"(value.words[0]), "+r"(value.words[1])
-                 : "l"(address), "r"(valid)
+                 : "l"(address), "r"(number), "r"(bound)
                  : "memory");
   } else {
     static_assert(bytes == 16);
     asm volatile(
-        "{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n@p ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\n}"
+        "{\n.reg .pred p;\nsetp.gt.s32 p, %5, %6;\n@p ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\n}"
         : "+r"(value.words[0]), "+r"(value.words[1]), "+r"(value.words[2]), "+r"(value.words[3])
-        : "l"(address), "r"(valid)
+        : "l"(address), "r"(number), "r"(bound)
         : "memory");
   }
   return value;
+}
+
+/// The same if `is_valid`.
+template <int bytes>
+__device__ inline Registers<bytes> ld_global_if(bool is_valid, const void* address,
+                                                const Registers<bytes>& otherwise) {
+  return ld_global_if_above<bytes>(is_valid ? 1 : 0, 0, address, otherwise);
 }
 
 template <int bytes>

@@ -30,8 +30,11 @@ __device__ inline void ldmatrix_x4_trans(unsigned (&values)[4], unsigned shared)
                : "memory");
 }
 
+/// `offset`, of this and the next ones, is in bytes; part of the instruction, it needs no addition.
+template <unsigned offset = 0>
 __device__ inline void st_shared_v2(unsigned shared, unsigned first, unsigned second) {
-  asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(shared), "r"(first), "r"(second)
+  asm volatile("st.shared.v2.b32 [%0+%3], {%1, %2};" ::"r"(shared), "r"(first), "r"(second),
+               "n"(offset)
                : "memory");
 }
 
@@ -77,19 +80,21 @@ __device__ inline Registers<bytes> ld_shared_registers(unsigned shared) {
 }
 
 /// Stores 1 to 8 bytes.
-template <int bytes>
+template <int bytes, unsigned offset = 0>
 __device__ inline void st_shared(unsigned shared, const Registers<bytes>& value) {
   if constexpr (bytes == 1) {
-    asm volatile("st.shared.u8 [%0], %1;" ::"r"(shared), "r"(value.words[0]) : "memory");
+    asm volatile("st.shared.u8 [%0+%2], %1;" ::"r"(shared), "r"(value.words[0]), "n"(offset)
+                 : "memory");
   } else if constexpr (bytes == 2) {
-    asm volatile("st.shared.b16 [%0], %1;" ::"r"(shared),
-                 "h"(static_cast<unsigned short>(value.words[0]))
+    asm volatile("st.shared.b16 [%0+%2], %1;" ::"r"(shared),
+                 "h"(static_cast<unsigned short>(value.words[0])), "n"(offset)
                  : "memory");
   } else if constexpr (bytes == 4) {
-    asm volatile("st.shared.b32 [%0], %1;" ::"r"(shared), "r"(value.words[0]) : "memory");
+    asm volatile("st.shared.b32 [%0+%2], %1;" ::"r"(shared), "r"(value.words[0]), "n"(offset)
+                 : "memory");
   } else {
     static_assert(bytes == 8);
-    st_shared_v2(shared, value.words[0], value.words[1]);
+    st_shared_v2<offset>(shared, value.words[0], value.words[1]);
   }
 }
 

@@ -48,11 +48,13 @@ __device__ __forceinline__ void declare_sums() {
   asm volatile(".reg .b32 sum%0_<%1>;" ::"n"(block), "n"(count));
 }
 
-/// Reads a thread's accumulators of 16 columns, from the first-th register on: four pairs of
-/// float16, eight floats or integers. The wgmmas that add to them must have been waited for. This
-/// is the only way to read these registers; as asm volatile it stays after the wait.
-template <int block, int first>
+/// Reads a thread's accumulators of 16 or 32 columns, from the first-th register on: pairs of
+/// float16 (four, for 16 columns), floats or integers. The wgmmas that add to them must have been
+/// waited for. This is the only way to read these registers; as asm volatile it stays after the
+/// wait.
+template <int block, int first, int count>
 __device__ __forceinline__ void read_sums(unsigned* values) {
+  static_assert(count == 4);
   asm volatile(
       "mov.b32 %0, sum%4_%5;\n"
       "mov.b32 %1, sum%4_%6;\n"
@@ -61,27 +63,58 @@ __device__ __forceinline__ void read_sums(unsigned* values) {
       : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
       : "n"(block), "n"(first), "n"(first + 1), "n"(first + 2), "n"(first + 3));
 }
-#define GEMMERY_READ_EIGHT_SUMS(type, constraint)                                                 \
-  template <int block, int first>                                                                 \
-  __device__ __forceinline__ void read_sums(type* values) {                                       \
-    asm volatile(                                                                                 \
-        "mov.b32 %0, sum%8_%9;\n"                                                                 \
-        "mov.b32 %1, sum%8_%10;\n"                                                                \
-        "mov.b32 %2, sum%8_%11;\n"                                                                \
-        "mov.b32 %3, sum%8_%12;\n"                                                                \
-        "mov.b32 %4, sum%8_%13;\n"                                                                \
-        "mov.b32 %5, sum%8_%14;\n"                                                                \
-        "mov.b32 %6, sum%8_%15;\n"                                                                \
-        "mov.b32 %7, sum%8_%16;"                                                                  \
-        : constraint(values[0]), constraint(values[1]), constraint(values[2]),                    \
-          constraint(values[3]), constraint(values[4]), constraint(values[5]),                    \
-          constraint(values[6]), constraint(values[7])                                            \
-        : "n"(block), "n"(first), "n"(first + 1), "n"(first + 2), "n"(first + 3), "n"(first + 4), \
-          "n"(first + 5), "n"(first + 6), "n"(first + 7));                                        \
+#define GEMMERY_READ_SUMS(type, constraint)                                                     \
+  template <int block, int first, int count>                                                    \
+  __device__ __forceinline__ void read_sums(type* values) {                                     \
+    if constexpr (count == 16) {                                                                \
+      asm volatile(                                                                             \
+          "mov.b32 %0, sum%16_%17;\n"                                                           \
+          "mov.b32 %1, sum%16_%18;\n"                                                           \
+          "mov.b32 %2, sum%16_%19;\n"                                                           \
+          "mov.b32 %3, sum%16_%20;\n"                                                           \
+          "mov.b32 %4, sum%16_%21;\n"                                                           \
+          "mov.b32 %5, sum%16_%22;\n"                                                           \
+          "mov.b32 %6, sum%16_%23;\n"                                                           \
+          "mov.b32 %7, sum%16_%24;\n"                                                           \
+          "mov.b32 %8, sum%16_%25;\n"                                                           \
+          "mov.b32 %9, sum%16_%26;\n"                                                           \
+          "mov.b32 %10, sum%16_%27;\n"                                                          \
+          "mov.b32 %11, sum%16_%28;\n"                                                          \
+          "mov.b32 %12, sum%16_%29;\n"                                                          \
+          "mov.b32 %13, sum%16_%30;\n"                                                          \
+          "mov.b32 %14, sum%16_%31;\n"                                                          \
+          "mov.b32 %15, sum%16_%32;"                                                            \
+          : constraint(values[0]), constraint(values[1]), constraint(values[2]),                \
+            constraint(values[3]), constraint(values[4]), constraint(values[5]),                \
+            constraint(values[6]), constraint(values[7]), constraint(values[8]),                \
+            constraint(values[9]), constraint(values[10]), constraint(values[11]),              \
+            constraint(values[12]), constraint(values[13]), constraint(values[14]),             \
+            constraint(values[15])                                                              \
+          : "n"(block), "n"(first), "n"(first + 1), "n"(first + 2), "n"(first + 3),             \
+            "n"(first + 4), "n"(first + 5), "n"(first + 6), "n"(first + 7), "n"(first + 8),     \
+            "n"(first + 9), "n"(first + 10), "n"(first + 11), "n"(first + 12), "n"(first + 13), \
+            "n"(first + 14), "n"(first + 15));                                                  \
+    } else {                                                                                    \
+      static_assert(count == 8);                                                                \
+      asm volatile(                                                                             \
+          "mov.b32 %0, sum%8_%9;\n"                                                             \
+          "mov.b32 %1, sum%8_%10;\n"                                                            \
+          "mov.b32 %2, sum%8_%11;\n"                                                            \
+          "mov.b32 %3, sum%8_%12;\n"                                                            \
+          "mov.b32 %4, sum%8_%13;\n"                                                            \
+          "mov.b32 %5, sum%8_%14;\n"                                                            \
+          "mov.b32 %6, sum%8_%15;\n"                                                            \
+          "mov.b32 %7, sum%8_%16;"                                                              \
+          : constraint(values[0]), constraint(values[1]), constraint(values[2]),                \
+            constraint(values[3]), constraint(values[4]), constraint(values[5]),                \
+            constraint(values[6]), constraint(values[7])                                        \
+          : "n"(block), "n"(first), "n"(first + 1), "n"(first + 2), "n"(first + 3),             \
+            "n"(first + 4), "n"(first + 5), "n"(first + 6), "n"(first + 7));                    \
+    }                                                                                           \
   }
-GEMMERY_READ_EIGHT_SUMS(float, "=f")
-GEMMERY_READ_EIGHT_SUMS(int, "=r")
-#undef GEMMERY_READ_EIGHT_SUMS
+GEMMERY_READ_SUMS(float, "=f")
+GEMMERY_READ_SUMS(int, "=r")
+#undef GEMMERY_READ_SUMS
 
 /// Sets the accumulators that `are_cleared` selects to 0, out of four from the first-th register
 /// on. No wgmma may be adding to them.

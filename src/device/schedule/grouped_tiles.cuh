@@ -11,7 +11,7 @@
 
 #include <device/abi/groups.hpp>
 #include <device/abi/problem_list.hpp>
-#include <device/abi/simt_design.hpp>
+#include <device/abi/tile_order.hpp>
 #include <device/ptx/memory.cuh>
 #include <device/ptx/warp.cuh>
 

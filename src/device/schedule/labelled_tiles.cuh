@@ -4,7 +4,7 @@
 #pragma once
 
 #include <device/abi/groups.hpp>
-#include <device/abi/simt_design.hpp>
+#include <device/abi/tile_order.hpp>
 #include <device/ptx/memory.cuh>
 #include <device/ptx/warp.cuh>
 #include <device/schedule/grouped_tiles.cuh>

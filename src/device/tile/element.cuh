@@ -6,6 +6,7 @@
 #include <device/abi/dtype.hpp>
 #include <device/abi/epilogue.hpp>
 #include <device/ptx/convert.cuh>
+#include <device/ptx/convert_sequences.cuh>
 #include <device/ptx/integer.cuh>
 #include <device/ptx/memory.cuh>
 
@@ -73,11 +74,15 @@ __device__ inline unsigned column_of_bytes(unsigned first, unsigned second, unsi
 /// e4m3 is f16's layout with 4 exponent bits: placed in a float's fields it is 2^-120 of its value,
 /// exactly, subnormals included.
 __device__ inline float decode_e4m3(unsigned bits) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  return ptx::unpack_e4m3(bits);
+#else
   constexpr unsigned nan_magnitude = 0x7fU;
   const unsigned magnitude = bits & 0x7fU;
   const float value = __uint_as_float(magnitude << 20) * 0x1p120F;
   const float unsigned_value = magnitude == nan_magnitude ? __uint_as_float(0x7fc00000U) : value;
   return __uint_as_float(__float_as_uint(unsigned_value) | ((bits & 0x80U) << 24));
+#endif
 }
 
 template <DType dtype>
@@ -115,10 +120,7 @@ __device__ inline float to_float(double value) { return ptx::cvt_rn_f32_f64(valu
 /// A float that rounds to the same result as the value: its last bit is set if anything was
 /// truncated.
 __device__ inline float to_narrowing_float(float value) { return value; }
-__device__ inline float to_narrowing_float(double value) {
-  const float cut = ptx::cvt_rz_f32_f64(value);
-  return static_cast<double>(cut) == value ? cut : __uint_as_float(__float_as_uint(cut) | 1U);
-}
+__device__ inline float to_narrowing_float(double value) { return ptx::round_to_odd(value); }
 
 __device__ inline int clamp(int value, int lowest, int highest) {
   return min(max(value, lowest), highest);
@@ -126,13 +128,9 @@ __device__ inline int clamp(int value, int lowest, int highest) {
 
 /// Rounds to the nearest integer; saturates; NaN gives 0, unlike the instructions for double.
 __device__ inline int to_int(float value) { return ptx::cvt_rni_s32_f32(value); }
-__device__ inline int to_int(double value) {
-  return value == value ? ptx::cvt_rni_s32_f64(value) : 0;
-}
+__device__ inline int to_int(double value) { return ptx::round_to_s32(value); }
 __device__ inline unsigned to_unsigned(float value) { return ptx::cvt_rni_u32_f32(value); }
-__device__ inline unsigned to_unsigned(double value) {
-  return value == value ? ptx::cvt_rni_u32_f64(value) : 0U;
-}
+__device__ inline unsigned to_unsigned(double value) { return ptx::round_to_u32(value); }
 
 GEMMERY_HOST_DEVICE
 constexpr bool is_byte_float(DType dtype) {
@@ -182,6 +180,11 @@ __device__ inline unsigned encode(Compute value) {
   if constexpr (dtype == DType::float32) return __float_as_uint(to_float(value));
   if constexpr (dtype == DType::float16) return ptx::cvt_rn_f16_f32(to_narrowing_float(value));
   if constexpr (dtype == DType::bfloat16) return ptx::cvt_rn_bf16_f32(to_narrowing_float(value));
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  if constexpr (dtype == DType::float8_e4m3fn)
+    return ptx::pack_e4m3(to_narrowing_float(value), 0.0F);
+  if constexpr (dtype == DType::float8_e5m2) return ptx::pack_e5m2(to_narrowing_float(value), 0.0F);
+#endif
   if constexpr (is_byte_float(dtype))
     return encode_byte_float<dtype, abi::Rounding::nearest_even, abi::Overflow::natural>(
         to_narrowing_float(value));
@@ -190,6 +193,21 @@ __device__ inline unsigned encode(Compute value) {
   if constexpr (dtype == DType::int8)
     return static_cast<unsigned>(clamp(to_int(value), -128, 127)) & 0xffU;
   if constexpr (dtype == DType::uint8) return static_cast<unsigned>(clamp(to_int(value), 0, 255));
+}
+
+/// Two numbers rounded to an 8-bit type, the second in the upper byte of 16 bits.
+template <DType dtype, class Compute>
+__device__ inline unsigned encode_pair_of_bytes(const Compute (&values)[2]) {
+  static_assert(abi::bytes_of(dtype) == 1);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  if constexpr (dtype == DType::float8_e4m3fn)
+    return ptx::pack_e4m3(to_narrowing_float(values[0]), to_narrowing_float(values[1]));
+  if constexpr (dtype == DType::float8_e5m2)
+    return ptx::pack_e5m2(to_narrowing_float(values[0]), to_narrowing_float(values[1]));
+#endif
+  if constexpr (dtype == DType::int8) return ptx::pack_s8(to_int(values[0]), to_int(values[1]));
+  if constexpr (dtype == DType::uint8) return ptx::pack_u8(to_int(values[0]), to_int(values[1]));
+  return encode<dtype>(values[0]) | encode<dtype>(values[1]) << 8;
 }
 
 /// Inserts a number at `position` of the data to be stored. Positions are filled in ascending
