@@ -23,7 +23,7 @@ constexpr DeviceFault fault_table[] = {
                  "if (filled_.row + filled_.column == 0) matrix_ = find_in_map<true>("}}}},
     {.name = "out's matrix is found for a block of rows too late",
      .kernel = pointers,
-     .edits = {{{"if constexpr (index == 0) find_matrix(place);", ""},
+     .edits = {{{"if (index == 0) find_matrix(place);", ""},
                 {"block.end();\n", "block.end();\n    find_matrix(place);\n"}}}},
     {.name = "distances of 35 bits",
      .kernel = pointers,

@@ -90,7 +90,6 @@ constexpr int warps_per_consumer = warpgroup_threads / 32;
 /// own copies and waits for no other warp.
 constexpr int sm90_warp_rows = 16;
 constexpr int sm90_shared_limit = 227 * 1024;
-constexpr int rotation_tile = 128;  // rows and columns of a tile in rotation
 
 /// Elements of k in one stage: a swizzled row of a K-major operand.
 GEMMERY_HOST_DEVICE

@@ -6,6 +6,8 @@
 
 namespace gemmery::abi {
 
+constexpr int rotation_tile = 128;  // rows and columns of a tile in rotation
+
 enum class Sm90Fault : unsigned char {
   none,
   operand_type,

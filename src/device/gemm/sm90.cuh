@@ -143,7 +143,7 @@ class Sm90Gemm {
         if constexpr (Finish::reduces_whole_tiles) Finishing::clear_beyond(params_, sums, place);
         return tile_sums.collect(sums, places_.rows_left(place));
       };
-      if constexpr (Finish::reads_early) {
+      if constexpr (Finishing::template begins_early<Finish>) {
         auto first = finish.begin_block(place, 0);
         const auto& results = complete();
         if (has_output) Finishing::store_tile(output, results, place, finish, first);

@@ -34,26 +34,34 @@ class Sm90Finish {
     }
   }
 
+  /// True if the first block of rows begins before all accumulators are complete: what it reads
+  /// early is there in time, and where blocks exchange accumulators, which are values then, fewer
+  /// registers are live (some designs spilled otherwise).
+  template <class Finish>
+  static constexpr bool begins_early = Finish::reads_early || design.split_k > 1;
+
   /// Stores this consumer's share of a tile, whose first block of rows has begun.
   template <class Results, class Finish, class Block>
   __device__ __forceinline__ static void store_tile(WarpgroupStore<stored>& output,
                                                     const Results& sums, const OutputPlace& place,
                                                     Finish& finish, Block& first) {
-    store_blocks_from<0>(output, sums, place, finish, first);
-    output.flush(place);
-    finish.end_tile();
+    store_blocks<0>(output, sums, place, finish, first);
+    end_tile(output, place, finish);
   }
+  /// The same if none has begun.
   template <class Results, class Finish>
   __device__ __forceinline__ static void store_tile(WarpgroupStore<stored>& output,
                                                     const Results& sums, const OutputPlace& place,
                                                     Finish& finish) {
-    if constexpr (Finish::reads_early) {
+    if constexpr (begins_early<Finish>) {
       auto first = finish.begin_block(place, 0);
       store_tile(output, sums, place, finish, first);
     } else {
-      store_blocks(output, sums, place, finish);
-      output.flush(place);
-      finish.end_tile();
+      if constexpr (StoredSums::blocks == 1)
+        store_block(output, sums, 0, place, finish);
+      else
+        store_blocks(output, sums, place, finish);
+      end_tile(output, place, finish);
     }
   }
 
@@ -78,38 +86,51 @@ class Sm90Finish {
       abi::blocks_per_consumer(design) * abi::sm90_block_rows;
   static constexpr unsigned columns_per_consumer = abi::columns_per_consumer(design);
 
-  /// Stores a consumer's blocks of 64 rows. A loop that NVVM unrolls late takes it less time than
-  /// a recursion.
+  template <class Finish>
+  __device__ __forceinline__ static void end_tile(WarpgroupStore<stored>& output,
+                                                  const OutputPlace& place, Finish& finish) {
+    output.flush(place);
+    finish.end_tile();
+  }
+
+  /// Stores a consumer's blocks of 64 rows in a loop, which NVVM unrolls late: it takes less time
+  /// than a recursion.
   template <class Results, class Finish>
   __device__ __forceinline__ static void store_blocks(WarpgroupStore<stored>& output,
                                                       const Results& sums, OutputPlace place,
                                                       Finish& finish) {
-    if constexpr (StoredSums::blocks == 1) {
-      auto block = finish.begin_block(place, 0);
-      output.store(sums, 0, place, block);
-    } else {
 #pragma unroll
-      for (int index = 0; index < StoredSums::blocks; ++index) {
-        auto block = finish.begin_block(place, index);
-        output.store(sums, index, place, block);
-        place.row += abi::sm90_block_rows;
-      }
+    for (int index = 0; index < StoredSums::blocks; ++index) {
+      store_block(output, sums, index, place, finish);
+      place.row += abi::sm90_block_rows;
     }
+  }
+  template <class Results, class Finish>
+  __device__ __forceinline__ static void store_block(WarpgroupStore<stored>& output,
+                                                     const Results& sums, int index,
+                                                     const OutputPlace& place, Finish& finish) {
+    auto block = finish.begin_block(place, index);
+    output.store(sums, index, place, block);
   }
 
   /// Stores a consumer's blocks of 64 rows from the index-th on, which has begun. The next one
-  /// begins before this one is stored.
+  /// begins before this one is stored if its reads may come early.
   template <int index, class Results, class Finish, class Block>
-  __device__ __forceinline__ static void store_blocks_from(WarpgroupStore<stored>& output,
-                                                           const Results& sums,
-                                                           const OutputPlace& place, Finish& finish,
-                                                           Block& block) {
+  __device__ __forceinline__ static void store_blocks(WarpgroupStore<stored>& output,
+                                                      const Results& sums, const OutputPlace& place,
+                                                      Finish& finish, Block& block) {
     if constexpr (index + 1 < StoredSums::blocks) {
       OutputPlace next_place = place;
       next_place.row += abi::sm90_block_rows;
-      auto next = finish.begin_block(next_place, index + 1);
-      output.store(sums, index, place, block);
-      store_blocks_from<index + 1>(output, sums, next_place, finish, next);
+      if constexpr (Finish::reads_early) {
+        auto next = finish.begin_block(next_place, index + 1);
+        output.store(sums, index, place, block);
+        store_blocks<index + 1>(output, sums, next_place, finish, next);
+      } else {
+        output.store(sums, index, place, block);
+        auto next = finish.begin_block(next_place, index + 1);
+        store_blocks<index + 1>(output, sums, next_place, finish, next);
+      }
     } else {
       output.store(sums, index, place, block);
     }
