@@ -287,7 +287,8 @@ OperandRules sm90_rules(SoundKernel kernel) {
   if (kernel == SoundKernel::wgmma_wgrad || kernel == SoundKernel::wgmma_taps)
     rules.a.layout = LayoutRule::column;
   if (kernel == SoundKernel::far) rules.out.alignment = 4;
-  if (kernel == SoundKernel::far || kernel == SoundKernel::pointers) {
+  if (kernel == SoundKernel::far || kernel == SoundKernel::pointers ||
+      kernel == SoundKernel::wgmma_phases) {
     rules.c = rules.out;
     rules.has_c = true;
   }

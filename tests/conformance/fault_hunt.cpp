@@ -103,8 +103,9 @@ constexpr const char* wgmma_wgrad_lines[] = {
     "conv2d_wgrad 2x9x11x64 k=72 r=3 s=3 pad=2:1,1:2 stride=2,1 dilation=1,2 a=bf16 out=f32",
     "conv2d_wgrad 2x7x6x128 k=48 r=2 s=3 pad=1 groups=2 a=bf16 b=bf16/ld=136 out=f32"};
 constexpr const char* wgmma_phase_lines[] = {
-    "conv2d_dgrad 2x9x11x72 k=72 r=3 s=3 pad=1 stride=2 a=bf16 out=f32",
-    "conv2d_dgrad 3x7x6x64 k=40 r=3 s=3 pad=2:1,1:0 stride=3,2 dilation=1,2 a=bf16 out=f32"};
+    "conv2d_dgrad 2x9x11x72 k=72 r=3 s=3 pad=1 stride=2 a=bf16 out=f32 c=f32 beta=1",
+    "conv2d_dgrad 3x7x6x64 k=40 r=3 s=3 pad=2:1,1:0 stride=3,2 dilation=1,2 a=bf16 out=f32 "
+    "c=f32 beta=1"};
 constexpr const char* wgmma_tap_lines[] = {
     "conv2d_wgrad 2x9x11x40 k=72 r=3 s=3 pad=1 stride=2 a=bf16 out=f32",
     "conv2d_wgrad 2x7x6x144 k=48 r=2 s=3 pad=1 groups=2 a=bf16 out=f32"};

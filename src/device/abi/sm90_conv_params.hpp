@@ -53,6 +53,12 @@ struct DgradPhase {
   TmaFilters filters;
   unsigned k_blocks;  // at least 1
   unsigned images;    // the map of dy
+  // Rows of out's matrix, for what threads read: those of the phase, its first one, and how many
+  // there are from pixel to pixel along depth, height, width, and from image to image.
+  unsigned rows;
+  unsigned first_row;
+  unsigned row_step[3];
+  unsigned image_rows;
 };
 
 /// A dgrad with a stride. Phases have as many pixels along a dimension, or one more; maps differ in
@@ -66,6 +72,7 @@ struct Sm90PhaseParams {
 };
 
 static_assert(sizeof(Sm90PhaseParams) == sizeof(Sm90Params) + 4 * 128 + 8 * 320);
+static_assert(sizeof(DgradPhase) == 320);
 static_assert(sizeof(TmaWindow) == 6 * 12 + 4 * 12 + 16);
 
 }  // namespace gemmery::abi

@@ -272,13 +272,11 @@ constexpr bool can_scatter_rows(const Sm90Design& design) {
          !design.has_adjacent_rows;
 }
 
-/// Phases differ in their blocks of k, so consumers share each tile; TMA stores their pixels, and
-/// nothing else knows where these lie.
+/// Phases differ in their blocks of k, so consumers share each tile; TMA stores their pixels.
 GEMMERY_HOST_DEVICE
 constexpr bool can_have_phases(const Sm90Design& design) {
   return design.conv == Sm90Conv::dgrad && design.schedule == Schedule::cooperative &&
-         design.split_k == 1 && design.split == SplitMode::none && !design.has_c &&
-         stores_by_tma(design);
+         design.split_k == 1 && design.split == SplitMode::none && stores_by_tma(design);
 }
 
 /// TMA stores the columns that out has.

@@ -6,6 +6,7 @@
 #include <device/abi/sm90_conv_params.hpp>
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
+#include <device/copy/conv_operand.cuh>
 #include <device/ptx/memory.cuh>
 
 namespace gemmery::device {
@@ -20,13 +21,33 @@ struct OutputPlace {
   unsigned group_begin;  // along the extent that differs
 };
 
-/// Where rows and columns end: with out, or with the group of a tile.
+/// The parameters of a convolution, of which `params` are the first ones.
+__device__ __forceinline__ const abi::Sm90ConvParams& with_windows(const abi::Sm90Params& params) {
+  return reinterpret_cast<const abi::Sm90ConvParams&>(params);
+}
+__device__ __forceinline__ const abi::Sm90PhaseParams& with_phases(const abi::Sm90Params& params) {
+  return reinterpret_cast<const abi::Sm90PhaseParams&>(params);
+}
+
+/// Where rows and columns end: with out, with a phase of its pixels, or with the group of a tile.
 template <abi::Sm90Design design>
 __device__ __forceinline__ unsigned row_end(const abi::Sm90Params& params,
                                             const OutputPlace& place) {
   if constexpr (design.has_groups) return place.row_end;
+  if constexpr (design.has_phases) return with_phases(params).phases[place.batch].rows;
   return params.m;
 }
+/// A row of out's matrix by its number in a phase.
+template <abi::Sm90Design design>
+__device__ __forceinline__ unsigned matrix_row(const abi::DgradPhase& phase, unsigned row) {
+  const auto pixel = count_pixels<design.dimensions>(phase.window, row);
+  unsigned found = phase.first_row + static_cast<unsigned>(pixel.image) * phase.image_rows;
+#pragma unroll
+  for (int d = 2; d > 2 - design.dimensions; --d)
+    found += static_cast<unsigned>(pixel.at[2 - d]) * phase.row_step[d];
+  return found;
+}
+
 template <abi::Sm90Design design>
 __device__ __forceinline__ unsigned column_end(const abi::Sm90Params& params,
                                                const OutputPlace& place) {
@@ -45,14 +66,6 @@ __device__ __forceinline__ const abi::GroupTable& table_of(const abi::Sm90Params
 
 __device__ __forceinline__ const abi::IndexParams& scatter_of(const abi::Sm90Params& params) {
   return reinterpret_cast<const abi::Sm90ScatterParams&>(params).scatter;
-}
-
-__device__ __forceinline__ const abi::Sm90ConvParams& with_windows(const abi::Sm90Params& params) {
-  return reinterpret_cast<const abi::Sm90ConvParams&>(params);
-}
-
-__device__ __forceinline__ const abi::Sm90PhaseParams& with_phases(const abi::Sm90Params& params) {
-  return reinterpret_cast<const abi::Sm90PhaseParams&>(params);
 }
 
 /// Prefetches a share of a matrix into L2 during the mainloop, for the reads of the epilogue.

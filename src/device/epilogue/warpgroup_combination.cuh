@@ -43,8 +43,15 @@ class AddendReader {
     const unsigned column = place.column + thread % 4 * 2;
     const MatrixStart start =
         start_of_batch<design.has_pointers>(params.c.data, params.c.batch_stride, place.batch);
-    first_ = start.address +
-             (start.elements + row * params.c.row_stride + offset_of(column)) * element_bytes;
+    if constexpr (design.has_phases) {
+      const abi::DgradPhase& phase = with_phases(params).phases[place.batch];
+      const abi::Int64 first = matrix_row<design>(phase, row);
+      first_ = start.address + (first * params.c.row_stride + offset_of(column)) * element_bytes;
+      rows_between_ = matrix_row<design>(phase, row + second_row) - first;
+    } else {
+      first_ = start.address +
+               (start.elements + row * params.c.row_stride + offset_of(column)) * element_bytes;
+    }
     // With beta = 0, C is not read.
     const int columns =
         beta_of<Compute>(params) == 0
@@ -90,6 +97,8 @@ class AddendReader {
   }
 
   __device__ __forceinline__ const char* row_of(int half) const {
+    if constexpr (design.has_phases)
+      return first_ + half * (rows_between_ * params_.c.row_stride * element_bytes);
     return first_ + half * (second_row * params_.c.row_stride * element_bytes);
   }
 
@@ -105,6 +114,7 @@ class AddendReader {
   const abi::Sm90Params& params_;
   ptx::Registers<element_bytes> last_[2];  // 0 if there is none
   const char* first_;
+  abi::Int64 rows_between_ = second_row;  // of the thread's two, in out's matrix
   int columns_left_[2];  // from the thread's first column; 0 for a row beyond the matrix
 };
 
@@ -156,7 +166,7 @@ class WarpgroupLinearCombination {
   static constexpr bool adds_vector = false;
   static constexpr bool reduces_whole_tiles = false;
   static constexpr bool prefetches =
-      design.has_c && !design.has_any_c && abi::has_room_to_prefetch(design);
+      design.has_c && !design.has_any_c && !design.has_phases && abi::has_room_to_prefetch(design);
 
   /// Prefetches C during the mainloop; `place` is this consumer's share of the tile.
   __device__ __forceinline__ void begin_share(const OutputPlace& place) const {

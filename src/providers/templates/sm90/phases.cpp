@@ -53,10 +53,11 @@ std::int64_t count_maps(const Convolution& convolution) {
   return std::ssize(kinds);
 }
 
-// Rows of out are no matrix's here, so nothing else may lie along them.
+// Emitted epilogues know no phases.
 std::string find_row_failure(const GemmProblem& problem) {
-  if (problem.c) return "C: expected none for a dgrad with a stride, got a tensor";
   if (problem.epilogue == default_epilogue) return {};
+  if (problem.c)
+    return "C: expected none beside an epilogue of a dgrad with a stride, got a tensor";
   for (const EpilogueOperandRule& rule : rules_of(problem.epilogue).operands)
     if (!rule.is_number && (rule.is_output || rule.varies_m))
       return fmt::format(
@@ -213,6 +214,22 @@ abi::TmaWindow window_without_taps(const GemmProblem& problem, const First& firs
   return window;
 }
 
+// Where the phase's pixels are among the rows of out's matrix.
+void set_rows(const Convolution& convolution, const First& first, abi::DgradPhase& phase) {
+  std::int64_t rows = convolution.images;
+  std::int64_t scale = 1;
+  std::int64_t first_row = 0;
+  for (std::size_t d = 3; d-- > 0;) {
+    rows *= pixels_along(convolution, d, first[d]);
+    first_row += first[d] * scale;
+    phase.row_step[d] = static_cast<unsigned>(convolution.stride[d] * scale);
+    scale *= convolution.image[d];
+  }
+  phase.rows = static_cast<unsigned>(rows);
+  phase.first_row = static_cast<unsigned>(first_row);
+  phase.image_rows = static_cast<unsigned>(scale);
+}
+
 void add_taps(const GemmProblem& problem, const operation::WindowPart& part,
               abi::DgradPhase& phase) {
   const Convolution& convolution = *problem.convolution;
@@ -242,6 +259,7 @@ void set_phases(const GemmProblem& problem, const PhaseOperands& operands,
     phase->window = window_without_taps(problem, first, operands.reads);
     phase->images = maps.find(first);
     phase->k_blocks = 1;
+    set_rows(*problem.convolution, first, *phase);
     const auto part = std::ranges::find_if(
         parts, [&](const operation::WindowPart& one) { return one.rows.first() == first; });
     if (part != parts.end() && operands.reads) add_taps(problem, *part, *phase);
