@@ -538,6 +538,9 @@ TEST_P(GroupedRowsOf, row_29_rows_are_scattered_with_weights) {
        {"grouped_gemm 70x24x33 groups=5 scatter=i32/of=90 a=bf16 out=f32 epilogue=\"D = w * "
         "accum\" "
         "w=f32[m]",
+        "grouped_gemm 70x24x40 groups=5 scatter=i32/of=90 a=bf16 out=f32 epilogue=\"D = w * "
+        "accum\" "
+        "w=f32[m]",
         "grouped_gemm 70x24x33 groups=5 gather=i32/of=35/divide=2 scatter=i32/of=70 a=bf16 "
         "epilogue=\"D = w * accum\" w=f32[m]"})
     expect_verified_or_refused(line);

@@ -872,7 +872,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 51> names{"simt",
+  constexpr std::array<std::string_view, 52> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, lists",
@@ -889,6 +889,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 coop, groups",
                                                    "sm90 coop, zeros outside of groups",
                                                    "sm90 coop, scattered groups",
+                                                   "sm90 coop, weighted groups",
                                                    "sm90 coop, gathered groups",
                                                    "sm90 coop, reductions of groups",
                                                    "sm90 1x2 coop, fprop",
@@ -939,6 +940,8 @@ SoundProgram program_of(SoundKernel kernel) noexcept {
   if (kernel == part_reduction)
     return {"D = accum + bias; total = sum(D); columns = max(accum); peak = max(abs(D))",
             "bias=f32[n] total=f32[1] columns=f32[n] peak=f32[1]"};
+  if (kernel == SoundKernel::wgmma_weights)
+    return {"D = (accum + bias) * weight", "bias=f32[l,n] weight=f32[m]"};
   if (kernel == SoundKernel::wgmma_group_sums)
     return {"D = accum * 2; sums = sum(accum); peak = amax(D); rows = max(D)",
             "sums=f32[l,n] peak=f32[l,1] rows=f32[m]"};

@@ -31,6 +31,7 @@ enum class SoundKernel : std::uint8_t {
   wgmma_groups,      // grouped problems
   wgmma_outside,     // zeros outside of groups
   wgmma_scatter,     // rows of groups that indices name
+  wgmma_weights,     // rows of groups that indices name, with a program that weighs them
   wgmma_gather,      // rows of A that indices name
   wgmma_group_sums,  // grouped problems, with a program's reductions
   wgmma_fprop,       // convolutions, images in im2col mode; a pair of blocks shares A

@@ -121,6 +121,7 @@ templates::Sm90Form form_of(SoundKernel kernel) {
     case SoundKernel::wgmma_outside:
       return groups_with_zeros;
     case SoundKernel::wgmma_scatter:
+    case SoundKernel::wgmma_weights:
       return scattered_groups;
     case SoundKernel::wgmma_gather:
       return gathered_groups;
@@ -156,6 +157,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
                                                 SoundKernel::pointers,
                                                 SoundKernel::wgmma_groups,
                                                 SoundKernel::wgmma_scatter,
+                                                SoundKernel::wgmma_weights,
                                                 SoundKernel::wgmma_gather,
                                                 SoundKernel::wgmma_outside,
                                                 SoundKernel::wgmma_group_sums,
@@ -515,6 +517,11 @@ std::unique_ptr<Family> make_device_mutants() { return std::make_unique<DeviceMu
 
 std::string program_line(SoundKernel kernel, const Extents& extents) {
   const SoundProgram program = program_of(kernel);
+  if (kernel == SoundKernel::wgmma_weights)
+    return fmt::format(
+        "grouped_gemm {}x{}x{} groups={} scatter=i32/of={} a=bf16 out=f32 epilogue=\"{}\" {}",
+        extents.m, extents.n, extents.k, 9 * extents.l, extents.m + 60, program.text,
+        program.operands);
   if (kernel == SoundKernel::wgmma_group_sums)
     return fmt::format("grouped_gemm {}x{}x{} groups={} a=bf16 out=f32 epilogue=\"{}\" {}",
                        extents.m, extents.n, extents.k, 9 * extents.l, program.text,

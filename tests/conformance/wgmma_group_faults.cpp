@@ -10,6 +10,7 @@ constexpr auto groups = SoundKernel::wgmma_groups;
 constexpr auto outside = SoundKernel::wgmma_outside;
 constexpr auto scatter = SoundKernel::wgmma_scatter;
 constexpr auto gather = SoundKernel::wgmma_gather;
+constexpr auto weights = SoundKernel::wgmma_weights;
 constexpr auto sums = SoundKernel::wgmma_group_sums;
 
 constexpr DeviceFault fault_table[] = {
@@ -162,6 +163,15 @@ constexpr DeviceFault fault_table[] = {
     {.name = "a warp has the indices of its first rows only",
      .kernel = scatter,
      .edits = {{{"corner.row + lane_ % abi::sm90_warp_rows", "corner.row + lane_ % 8"}}}},
+    {.name = "nothing", .kernel = weights},
+    {.name = "weights are those of rows in the groups' order",
+     .kernel = weights,
+     .edits = {{{"row < m ? find_element(scatter_of(gemm_), row) : no_element;",
+                 "row < m ? static_cast<int>(row) : no_element;"}}}},
+    {.name = "weights of rows beyond a group are read, too",
+     .kernel = weights,
+     .edits = {{{"row < m ? find_element(scatter_of(gemm_), row) : no_element;",
+                 "m > 0 ? find_element(scatter_of(gemm_), row) : no_element;"}}}},
     {.name = "nothing", .kernel = gather},
     {.name = "rows that threads copy are not visible to wgmmas",
      .kernel = gather,

@@ -234,12 +234,11 @@ struct RegisterBudget {
 
 /// 40/232 for two consumers, 24/240 if accumulators fill 200 registers or more (with 40/232,
 /// 256x208 spills, and 320x160 with C; ptxas 13.0), 32/160 for three. 56/224 and 56/152 where the
-/// producer's warpgroup clears what is outside of groups: 8 to 76 bytes spilled with 40 and 32. So
-/// where it gathers rows.
+/// producer's warpgroup clears what is outside of groups: 8 to 76 bytes spilled with 40 and 32.
 GEMMERY_HOST_DEVICE
 constexpr RegisterBudget register_budget(const Sm90Design& design) {
   if (consumer_count(design) == 1) return {.producer = 0, .consumer = 0};
-  if (design.clears_outside || design.gathers_rows)
+  if (design.clears_outside)
     return {.producer = 56, .consumer = consumer_count(design) == 3 ? 152 : 224};
   if (consumer_count(design) == 3) return {.producer = 32, .consumer = 160};
   if (held_registers(design) >= 200) return {.producer = 24, .consumer = 240};

@@ -259,7 +259,7 @@ constexpr bool is_raster(const Raster& raster) {
   return is_power_of_two && raster.band >= 1 && raster.band <= 64;
 }
 
-/// Rows are scattered of the default program without a C, whose rows are those of out. Beside
+/// Rows are scattered without a C, whose rows are those of out. Beside
 /// transposed words of 32 bits 8 bytes spill at 128 accumulators, 176 to 200 at 64 of three
 /// consumers.
 GEMMERY_HOST_DEVICE

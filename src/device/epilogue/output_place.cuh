@@ -3,6 +3,7 @@
 // prefetch of its operands, and the swizzle of staging tiles.
 #pragma once
 
+#include <device/abi/group_regions.hpp>
 #include <device/abi/sm90_conv_params.hpp>
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
@@ -62,6 +63,18 @@ __device__ __forceinline__ const abi::Sm90GroupedParams& with_groups(
 }
 __device__ __forceinline__ const abi::GroupTable& table_of(const abi::Sm90Params& params) {
   return reinterpret_cast<const abi::Sm90GroupTableParams&>(params).table;
+}
+
+/// The group of a tile.
+__device__ __forceinline__ abi::RegionGroup group_of(const abi::Sm90Params& params,
+                                                     const OutputPlace& place) {
+  const abi::RaggedExtent ragged = with_groups(params).groups.ragged;
+  return {.ragged = ragged,
+          .group = place.batch,
+          .begin = place.group_begin,
+          .end = ragged == abi::RaggedExtent::n ? place.column_end : place.row_end,
+          .m = params.m,
+          .n = params.n};
 }
 
 __device__ __forceinline__ const abi::IndexParams& scatter_of(const abi::Sm90Params& params) {

@@ -2,7 +2,8 @@
 // The inputs that an emitted epilogue reads through shared memory: vectors, copied by a consumer's
 // threads, and full tensors, which TMA loads into staging tiles like those of D, separately for the
 // rows of each warp (abi/sm90_program.hpp has the layout). Nothing is read beyond a tensor; shared
-// memory holds 0 there.
+// memory holds 0 there. Where rows of out are found by indices, vectors of rows are too, and there
+// are no full tensors.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -20,6 +21,7 @@
 #include <device/ptx/tma.cuh>
 #include <device/ptx/warp.cuh>
 #include <device/tile/element.cuh>
+#include <device/tile/indexed_element.cuh>
 
 namespace gemmery::device {
 
@@ -45,9 +47,11 @@ class StagedInputs {
   static constexpr bool has_vectors() { return bytes.vectors > 0; }
 
   /// `shared`: where the block's memory for programs begins.
-  __device__ __forceinline__ StagedInputs(const Params& params, const abi::TensorMap* maps,
-                                          unsigned shared, unsigned consumer, unsigned thread)
-      : params_(params),
+  __device__ __forceinline__ StagedInputs(const abi::Sm90Params& gemm, const Params& params,
+                                          const abi::TensorMap* maps, unsigned shared,
+                                          unsigned consumer, unsigned thread)
+      : gemm_(gemm),
+        params_(params),
         maps_(maps),
         addend_(shared, consumer),
         staging_(shared + bytes.addends + consumer * bytes.staging),
@@ -194,7 +198,12 @@ class StagedInputs {
   __device__ __forceinline__ void copy_vectors(const OutputPlace& place, unsigned m,
                                                unsigned n) const {
     if constexpr (input < Epilogue::inputs) {
-      if constexpr (abi::is_vector(Epilogue::input[input]) && input != addend_input)
+      constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
+      static_assert(!design.scatters_rows || abi::is_vector(tensor),
+                    "full tensors have their rows adjacent");
+      if constexpr (design.scatters_rows && tensor.varies_m)
+        copy_scattered_vector<input>(place, m);
+      else if constexpr (abi::is_vector(tensor) && input != addend_input)
         copy_vector<input>(place, m, n);
       copy_vectors<input + 1>(place, m, n);
     }
@@ -232,6 +241,26 @@ class StagedInputs {
                                   ? addend_.place_of_next(index)
                                   : vectors_ + vector_offset(input) + index * unit;
       copy_unit<unit>(target, source, valid);
+    }
+  }
+
+  /// Copies the elements of a vector for the rows of out that indices name.
+  template <int input>
+  __device__ __forceinline__ void copy_scattered_vector(const OutputPlace& place,
+                                                        unsigned m) const {
+    constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
+    constexpr int element = abi::bytes_of(tensor.dtype);
+    constexpr unsigned rows = abi::vector_elements(tensor, design);
+    const abi::EpiloguePlace& vector = params_.input[input];
+    const char* const data = static_cast<const char*>(vector.data);
+#pragma unroll
+    for (unsigned index = thread_; index < rows; index += abi::warpgroup_threads) {
+      const unsigned row = place.row + index;
+      const int of_out = row < m ? find_element(scatter_of(gemm_), row) : no_element;
+      const bool is_there = of_out != no_element;
+      copy_unit<element>(vectors_ + vector_offset(input) + index * element,
+                         is_there ? data + of_out * vector.row_stride * element : data,
+                         is_there ? element : 0);
     }
   }
 
@@ -357,6 +386,7 @@ class StagedInputs {
       patch.words[input][row][word] = loaded.words[word];
   }
 
+  const abi::Sm90Params& gemm_;
   const Params& params_;
   const abi::TensorMap* maps_;
   WgmmaAddend<design> addend_;

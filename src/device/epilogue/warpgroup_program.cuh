@@ -42,7 +42,7 @@ class WarpgroupProgram {
                                               unsigned consumer, unsigned thread)
       : params_(params),
         epilogue_(epilogue),
-        staged_(epilogue, maps, shared, consumer, thread),
+        staged_(params, epilogue, maps, shared, consumer, thread),
         consumer_(consumer),
         thread_(thread),
         reductions_(consumer, thread) {}
@@ -129,8 +129,8 @@ class WarpgroupProgram {
   static constexpr int region_rows = abi::blocks_per_consumer(design) * abi::sm90_block_rows;
   static constexpr int region_columns = abi::columns_per_consumer(design);
   static constexpr int eights = abi::staging_columns(design) / 8;
-  using Reductions =
-      RegionReductions<Epilogue, Compute, RegionOf<design.has_groups, region_rows, region_columns>>;
+  using Region = WarpgroupRegion<design, region_rows, region_columns>;
+  using Reductions = RegionReductions<Epilogue, Compute, typename Region::Type>;
   using Rows = ProgramRows<Epilogue, Compute, 2, 8, DirectInputs<design, Epilogue>>;
   using Patch = LoadedPatch<Epilogue, 2, 2>;
 
@@ -189,21 +189,7 @@ class WarpgroupProgram {
 
   __device__ unsigned lane() const { return thread_ % 32; }
   __device__ unsigned warp() const { return thread_ / 32; }
-  __device__ Reductions reductions() const {
-    if constexpr (design.has_groups)
-      return {epilogue_, {group_of(tile_), tile_.row, tile_.column}};
-    else
-      return {epilogue_, {tile_.batch, tile_.row, tile_.column, params_.m, params_.n}};
-  }
-  __device__ abi::RegionGroup group_of(const OutputPlace& place) const {
-    const abi::RaggedExtent ragged = with_groups(params_).groups.ragged;
-    return {.ragged = ragged,
-            .group = place.batch,
-            .begin = place.group_begin,
-            .end = ragged == abi::RaggedExtent::n ? place.column_end : place.row_end,
-            .m = params_.m,
-            .n = params_.n};
-  }
+  __device__ Reductions reductions() const { return {epilogue_, Region::at(params_, tile_)}; }
 
   const abi::Sm90Params& params_;
   const Params& epilogue_;

@@ -11,12 +11,27 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/epilogue/group_reduction.cuh>
 #include <device/epilogue/magnitude_reduction.cuh>
+#include <device/epilogue/output_place.cuh>
 #include <device/epilogue/program.cuh>
 #include <device/epilogue/reduction.cuh>
 #include <device/ptx/fence.cuh>
 #include <device/ptx/shared_memory.cuh>
 
 namespace gemmery::device {
+
+/// The region of what a consumer has of a tile.
+template <abi::Sm90Design design, int rows, int columns>
+struct WarpgroupRegion {
+  using Type = RegionOf<design.has_groups, rows, columns>;
+
+  __device__ __forceinline__ static Type at(const abi::Sm90Params& params,
+                                            const OutputPlace& place) {
+    if constexpr (design.has_groups)
+      return {group_of(params, place), place.row, place.column};
+    else
+      return {place.batch, place.row, place.column, params.m, params.n};
+  }
+};
 
 /// `Staged` are the program's StagedInputs, next to which words for parts lie; `Region` is the
 /// RegionReductions of what a consumer has of a tile.

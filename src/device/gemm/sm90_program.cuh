@@ -20,6 +20,9 @@ __device__ __forceinline__ const abi::Sm90Params& gemm_of(const abi::Sm90Grouped
 __device__ __forceinline__ const abi::Sm90Params& gemm_of(const abi::Sm90GroupTableParams& params) {
   return params.grouped.gemm;
 }
+__device__ __forceinline__ const abi::Sm90Params& gemm_of(const abi::Sm90ScatterParams& params) {
+  return params.grouped.gemm;
+}
 __device__ __forceinline__ const abi::Sm90Params& gemm_of(const abi::Sm90GatherParams& params) {
   return params.scattered.grouped.gemm;
 }

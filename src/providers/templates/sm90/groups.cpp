@@ -41,13 +41,20 @@ Sm90Form form_of(const Groups& groups) {
   return groups.are_on_host ? Sm90Form::group_table : Sm90Form::groups;
 }
 
-// Threads scatter rows of what the kernel computes; an epilogue would be of the rows of out.
+// Threads scatter rows of what the kernel computes. An epilogue is of the rows of out, for which
+// threads find elements of vectors.
 std::string find_scatter_failure(const GemmProblem& problem) {
   if (!problem.groups->scatter.are_used()) return {};
   if (problem.c) return "groups: expected no C beside a scatter by indices, got one";
-  if (problem.epilogue != default_epilogue)
-    return "groups: expected the default epilogue beside a scatter by indices, got a program";
-  return {};
+  if (problem.epilogue == default_epilogue) return {};
+  const ProgramTensors tensors = program_tensors(problem.epilogue, false);
+  if (!tensors.outputs.empty())
+    return "groups: expected an epilogue whose only result is out beside a scatter by indices, got "
+           "further results";
+  if (std::ranges::all_of(tensors.inputs, abi::is_vector)) return {};
+  return "groups: expected epilogue operands of rows or of columns beside a scatter by indices, "
+         "got "
+         "one of both";
 }
 // Threads copy rows of elements that are adjacent along k.
 std::string find_gather_misfit(const OperandRules& rules, const Groups& groups) {

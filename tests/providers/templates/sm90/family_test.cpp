@@ -611,8 +611,14 @@ TEST(Sm90Groups, are_refused_by_name) {
   EXPECT_EQ(why_not(scattered), "");
   EXPECT_EQ(why_not(scattered + " c=bf16 beta=1"),
             "groups: expected no C beside a scatter by indices, got one");
-  EXPECT_EQ(why_not(scattered + " epilogue=\"D = relu(accum)\""),
-            "groups: expected the default epilogue beside a scatter by indices, got a program");
+  EXPECT_EQ(why_not(scattered + " epilogue=\"D = relu(accum) * w\" w=f32[m]"), "");
+  EXPECT_EQ(why_not(scattered + " epilogue=\"D = accum + residual\" residual=f32"),
+            "groups: expected epilogue operands of rows or of columns beside a scatter by indices, "
+            "got one of both");
+  EXPECT_EQ(
+      why_not(scattered + " epilogue=\"D = accum; E = D * 2\" E=f32"),
+      "groups: expected an epilogue whose only result is out beside a scatter by indices, got "
+      "further results");
   EXPECT_EQ(why_not(scattered + " out=bf16:c"),
             "out: expected row major for rows by index, got column major");
   EXPECT_EQ(why_not("grouped_gemm 64x512x64 groups=4 ragged=n ends=i32/align=8 scatter=i32/of=900 "
