@@ -44,7 +44,7 @@ constexpr DeviceFault fault_table[] = {
                  "part.offset = index * window.channel_stride;"}}}},
     {.name = "taps are neighbours along height",
      .kernel = fprop,
-     .edits = {{{"* window.tap_step[1];", ";"}}}},
+     .edits = {{{"* window.tap_step[1];", ";", true}}}},
     {.name = "nothing", .kernel = dgrad},
     {.name = "what lies before the first pixel is read",
      .kernel = dgrad,
