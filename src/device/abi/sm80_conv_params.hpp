@@ -2,6 +2,7 @@
 // The run-time parameters of sm80 kernels of convolutions, byte for byte as the host passes them.
 #pragma once
 
+#include <device/abi/conv_phases.hpp>
 #include <device/abi/sm80_params.hpp>
 #include <device/abi/window_params.hpp>
 
@@ -12,6 +13,12 @@ struct Sm80ConvParams {
   Sm80Params gemm;
   WindowParams a;
   WindowParams b;
+};
+
+/// A dgrad with a stride; the windows are those of any phase.
+struct Sm80PhaseParams {
+  Sm80ConvParams conv;
+  PhaseParams phases;
 };
 
 }  // namespace gemmery::abi

@@ -49,7 +49,8 @@ struct Sm80Design {
   bool has_indices = false;                    // rows of A and out are found by indices
   bool clears_outside = false;                 // what belongs to no group becomes zero
   ConvolutionKind convolution = ConvolutionKind::none;
-  int dimensions = 0;  // of a convolution's images: 2 (or 1), or 3
+  int dimensions = 0;       // of a convolution's images: 2 (or 1), or 3
+  bool has_phases = false;  // a dgrad with a stride
 
   bool operator==(const Sm80Design&) const = default;
 };
@@ -115,6 +116,12 @@ GEMMERY_HOST_DEVICE
 constexpr bool has_window_of_b(const Sm80Design& design) {
   return design.convolution == ConvolutionKind::dgrad ||
          design.convolution == ConvolutionKind::wgrad;
+}
+
+/// True if rows of a tile are not adjacent in out.
+GEMMERY_HOST_DEVICE
+constexpr bool finds_rows_of_out(const Sm80Design& design) {
+  return design.has_indices || design.has_phases;
 }
 
 /// Steps of fragments in a warp's share of one stage.
@@ -244,8 +251,16 @@ constexpr int kept_pixels_offset(const Sm80Design& design) {
   return (phase_bytes(design) + 15) / 16 * 16;
 }
 
+/// With phases: after these the phase's windows, and the row of out for each row of the tile.
+inline constexpr int kept_phase_bytes = 368;
+GEMMERY_HOST_DEVICE
+constexpr int kept_phase_offset(const Sm80Design& design) {
+  return kept_pixels_offset(design) + (kept_pixels_bytes(design) + 15) / 16 * 16;
+}
+
 GEMMERY_HOST_DEVICE
 constexpr int shared_bytes(const Sm80Design& design) {
+  if (design.has_phases) return kept_phase_offset(design) + kept_phase_bytes + 4 * design.tile_m;
   if (design.convolution != ConvolutionKind::none)
     return kept_pixels_offset(design) + kept_pixels_bytes(design);
   if (design.groups == GroupSchedule::none) return phase_bytes(design);
@@ -354,7 +369,10 @@ constexpr bool accepts_indices(const Sm80Design& design) {
 /// thread copies chunks of more rows than a register has bits.
 GEMMERY_HOST_DEVICE
 constexpr bool accepts_windows(const Sm80Design& design) {
-  if (design.convolution == ConvolutionKind::none) return true;
+  if (design.convolution == ConvolutionKind::none) return !design.has_phases;
+  if (design.has_phases &&
+      (design.convolution != ConvolutionKind::dgrad || design.split != SplitMode::none))
+    return false;
   const StagedOperand a = staged_a(design);
   return design.groups == GroupSchedule::none &&
          (design.dimensions == 2 || design.dimensions == 3) &&

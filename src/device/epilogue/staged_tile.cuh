@@ -168,7 +168,7 @@ class StagedLinearCombination {
         unsigned row = corner.row + static_cast<unsigned>(tile_row);
         const unsigned column = corner.column + static_cast<unsigned>(staging.column());
         if (tile_row < 0 || row >= params_.m || column >= params_.n) continue;
-        if constexpr (design.has_indices) {
+        if constexpr (abi::finds_rows_of_out(design)) {
           const int row_of_out = rows_of_out_[tile_row];
           if (row_of_out == no_element) continue;
           row = static_cast<unsigned>(row_of_out);
@@ -299,8 +299,8 @@ class StagedProgram {
     unsigned end;
   };
   __device__ __forceinline__ RowOfOut find_row(unsigned row) const {
-    if constexpr (!design.has_indices) return {row, params_.m};
-    static_assert(!design.has_indices || !has_reductions<Epilogue>(),
+    if constexpr (!abi::finds_rows_of_out(design)) return {row, params_.m};
+    static_assert(!abi::finds_rows_of_out(design) || !has_reductions<Epilogue>(),
                   "reductions need adjacent rows");
     const int row_of_out = row < params_.m ? rows_of_out_[row - corner_.row] : no_element;
     if (row_of_out == no_element) return {0, 0};

@@ -77,6 +77,7 @@ class Sm80Gemm {
   using Number = typename Accumulator::Number;
   using Parts = TileParts<design>;
   static constexpr bool has_groups = design.groups != abi::GroupSchedule::none;
+  static constexpr bool has_own_corner = has_groups || design.has_phases;
 
  public:
   /// `flag`: a word of shared memory. `group`: of grouped products alone; then `params` has the
@@ -132,7 +133,7 @@ class Sm80Gemm {
   __device__ bool holds_sums() const { return design.warps_k == 1 || place_.slice == 0; }
 
   __device__ __forceinline__ TileCorner corner_of(unsigned tile) const {
-    if constexpr (has_groups) return group_.corner;
+    if constexpr (has_own_corner) return group_.corner;
     const abi::TilePosition position = abi::position_of<design.raster>(params_.order, tile);
     return {.batch = position.batch,
             .row = position.row * static_cast<unsigned>(design.tile_m),

@@ -2,6 +2,8 @@
 #include "providers/templates/conv_windows.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "operation/convolution.hpp"
 
@@ -55,6 +57,68 @@ std::int64_t channels_of_a(const Convolution& convolution) noexcept {
   const std::int64_t count =
       convolution.kind == ConvKind::fprop ? convolution.channels : convolution.filters;
   return count / convolution.groups;
+}
+
+bool has_phases(const Convolution& convolution) noexcept {
+  return convolution.kind == ConvKind::dgrad && convolution.stride != Spatial{1, 1, 1};
+}
+
+std::int64_t pixels_along(const Convolution& convolution, std::size_t d,
+                          std::int64_t first) noexcept {
+  const std::int64_t left = convolution.image[d] - first;
+  return left <= 0 ? 0 : (left + convolution.stride[d] - 1) / convolution.stride[d];
+}
+
+std::int64_t phases_along(const Convolution& convolution, std::size_t d) noexcept {
+  return std::min(convolution.stride[d], convolution.image[d]);
+}
+
+std::int64_t count_phases(const Convolution& convolution) noexcept {
+  std::int64_t count = 1;
+  for (std::size_t d = 0; d < 3; ++d) count *= phases_along(convolution, d);
+  return count;
+}
+
+std::int64_t rows_of_phase(const Convolution& convolution) noexcept {
+  std::int64_t rows = convolution.images;
+  for (std::size_t d = 0; d < 3; ++d) rows *= pixels_along(convolution, d, 0);
+  return rows;
+}
+
+namespace {
+
+// Of a number that has no divisor in common with the modulus, by Euclid's algorithm.
+std::int64_t inverse_of(std::int64_t number, std::int64_t modulus) {
+  std::int64_t inverse = 0, next_inverse = 1;
+  std::int64_t rest = modulus, next_rest = number % modulus;
+  while (next_rest != 0) {
+    const std::int64_t quotient = rest / next_rest;
+    inverse = std::exchange(next_inverse, inverse - quotient * next_inverse);
+    rest = std::exchange(next_rest, rest - quotient * next_rest);
+  }
+  return (inverse % modulus + modulus) % modulus;
+}
+
+}  // namespace
+
+abi::PhaseDimension phase_dimension(const Convolution& convolution, std::size_t d) {
+  const std::int64_t stride = convolution.stride[d];
+  const std::int64_t dilation = convolution.dilation[d];
+  const std::int64_t common = std::gcd(stride, dilation);
+  const std::int64_t tap_step = stride / common;
+  const std::int64_t most_pixels = pixels_along(convolution, d, 0);
+  const std::int64_t most_taps = (convolution.filter[d] + tap_step - 1) / tap_step;
+  return {.stride = divisor_of(stride),
+          .common = divisor_of(common),
+          .tap_step = divisor_of(tap_step),
+          .inverse = static_cast<abi::UInt64>(inverse_of(dilation / common, tap_step)),
+          .dilation = static_cast<int>(dilation),
+          .lower = static_cast<int>(convolution.lower[d]),
+          .extent = static_cast<unsigned>(convolution.image[d]),
+          .filter = static_cast<unsigned>(convolution.filter[d]),
+          .most = divisor_of(phases_along(convolution, d)),
+          .pixels = {divisor_of(most_pixels), divisor_of(most_pixels - 1)},
+          .taps = {divisor_of(most_taps), divisor_of(most_taps - 1)}};
 }
 
 }  // namespace gemmery::templates

@@ -3,11 +3,13 @@
 // operands are matrices in memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include <gemmery/problem.hpp>
 
+#include "device/abi/conv_phases.hpp"
 #include "device/abi/window_params.hpp"
 #include "operation/window.hpp"
 
@@ -31,5 +33,21 @@ std::string find_window_failure(const GemmProblem& problem);
 
 // Channels of one tap of A, which are adjacent.
 std::int64_t channels_of_a(const Convolution& convolution) noexcept;
+
+// A dgrad with a stride, whose pixels of dx meet other taps from phase to phase.
+bool has_phases(const Convolution& convolution) noexcept;
+
+// Phases along a dimension, and pixels of the one that begins with pixel `first`.
+std::int64_t phases_along(const Convolution& convolution, std::size_t d) noexcept;
+std::int64_t pixels_along(const Convolution& convolution, std::size_t d,
+                          std::int64_t first) noexcept;
+
+// With those that no tap reaches.
+std::int64_t count_phases(const Convolution& convolution) noexcept;
+// Of the largest phase.
+std::int64_t rows_of_phase(const Convolution& convolution) noexcept;
+
+// How the phases along a dimension are found.
+abi::PhaseDimension phase_dimension(const Convolution& convolution, std::size_t d);
 
 }  // namespace gemmery::templates

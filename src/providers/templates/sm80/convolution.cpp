@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "operation/conv_windows.hpp"
 #include "providers/templates/conv_windows.hpp"
+#include "providers/templates/epilogue_parameters.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -15,7 +17,9 @@ constexpr std::array<std::string_view, sm80_conv_count> words{"",
                                                               "conv2d-dgrad",
                                                               "conv3d-dgrad",
                                                               "conv2d-wgrad",
-                                                              "conv3d-wgrad"};
+                                                              "conv3d-wgrad",
+                                                              "conv2d-dgrad-strided",
+                                                              "conv3d-dgrad-strided"};
 
 bool has_depth(const Convolution& convolution) noexcept {
   return convolution.image[0] != 1 || convolution.filter[0] != 1 || convolution.output[0] != 1 ||
@@ -35,6 +39,8 @@ Sm80Conv conv_of(const Convolution& convolution) noexcept {
     case ConvKind::fprop:
       return is_deep ? Sm80Conv::fprop_3d : Sm80Conv::fprop_2d;
     case ConvKind::dgrad:
+      if (has_phases(convolution))
+        return is_deep ? Sm80Conv::strided_dgrad_3d : Sm80Conv::strided_dgrad_2d;
       return is_deep ? Sm80Conv::dgrad_3d : Sm80Conv::dgrad_2d;
     case ConvKind::wgrad:
       break;
@@ -54,7 +60,7 @@ Sm80Conv read_conv_word(std::string_view word) noexcept {
 }
 
 std::string_view kind_text(Sm80Conv conv) noexcept {
-  return conv_word(conv).substr(conv_word(conv).find('-') + 1);
+  return conv_word(conv).substr(conv_word(conv).find('-') + 1, 5);
 }
 
 std::string operation_text(Sm80Conv conv) {
@@ -83,10 +89,29 @@ bool holds_whole_channels(const OperandRule& rule, const Convolution& convolutio
 }
 
 std::string find_conv_failure(const GemmProblem& problem) {
-  const Convolution& convolution = *problem.convolution;
-  if (convolution.kind == ConvKind::dgrad && convolution.stride != Spatial{1, 1, 1})
-    return "stride: expected 1 for dgrad, got a larger one";
+  if (has_phases(*problem.convolution) && has_reductions(problem.epilogue))
+    return "epilogue: expected no reductions beside a dgrad with a stride, got some";
   return find_window_failure(problem);
+}
+
+std::int64_t rows_of_phases(const GemmProblem& problem) noexcept {
+  const Convolution& convolution = *problem.convolution;
+  const std::int64_t rows = rows_of_phase(convolution);
+  return convolution.batch == ConvBatch::images && convolution.images > 0
+             ? rows / convolution.images
+             : rows;
+}
+
+abi::PhaseParams phase_params(const GemmProblem& problem, unsigned tile_rows) {
+  const Convolution& convolution = *problem.convolution;
+  abi::PhaseParams params{};
+  for (std::size_t d = 0; d < 3; ++d) params.along[d] = phase_dimension(convolution, d);
+  params.tile_rows = abi::make_fast_divisor(std::max(tile_rows, 1U));
+  params.images =
+      static_cast<unsigned>(convolution.batch == ConvBatch::images ? 1 : convolution.images);
+  params.filters = static_cast<unsigned>(convolution.filters / convolution.groups);
+  params.is_reversed = convolution.mode == ConvMode::convolution ? 1 : 0;
+  return params;
 }
 
 }  // namespace gemmery::templates

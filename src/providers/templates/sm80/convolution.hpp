@@ -8,6 +8,7 @@
 
 #include <gemmery/problem.hpp>
 
+#include "device/abi/conv_phases.hpp"
 #include "providers/templates/sm80/design.hpp"
 
 namespace gemmery::templates {
@@ -36,5 +37,10 @@ bool holds_whole_channels(const OperandRule& rule, const Convolution& convolutio
 
 // The constraint that every kernel fails; empty if there is none.
 std::string find_conv_failure(const GemmProblem& problem);
+
+// Of a dgrad with a stride: rows of the largest phase in one matrix, and the kernel's parameters
+// for that many rows of tiles in each phase.
+std::int64_t rows_of_phases(const GemmProblem& problem) noexcept;
+abi::PhaseParams phase_params(const GemmProblem& problem, unsigned tile_rows);
 
 }  // namespace gemmery::templates

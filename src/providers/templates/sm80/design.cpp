@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "operation/types.hpp"
+#include "providers/templates/conv_windows.hpp"
 #include "providers/templates/name_words.hpp"
+#include "providers/templates/sm80/convolution.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -240,7 +242,7 @@ abi::ConvolutionKind kind_of(Sm80Conv conv) noexcept {
   constexpr abi::ConvolutionKind kinds[] = {
       abi::ConvolutionKind::none,  abi::ConvolutionKind::fprop, abi::ConvolutionKind::fprop,
       abi::ConvolutionKind::dgrad, abi::ConvolutionKind::dgrad, abi::ConvolutionKind::wgrad,
-      abi::ConvolutionKind::wgrad};
+      abi::ConvolutionKind::wgrad, abi::ConvolutionKind::dgrad, abi::ConvolutionKind::dgrad};
   return kinds[static_cast<std::size_t>(conv)];
 }
 
@@ -344,7 +346,8 @@ abi::Sm80Design sm80_design(const OperandRules& rules, const Sm80Tile& tile) noe
           .has_indices = tile.indexed != abi::IndexedExtent::none,
           .clears_outside = tile.clears_outside,
           .convolution = kind_of(tile.conv),
-          .dimensions = dimensions_of(tile.conv)};
+          .dimensions = dimensions_of(tile.conv),
+          .has_phases = has_phases(tile.conv)};
 }
 
 abi::Sm80Design sm80_design(const Kernel& kernel) noexcept {
@@ -358,6 +361,14 @@ Sm80Extents sm80_extents(const OperandRules& rules, const Sm80Tile& tile,
   const bool turns = is_turned_sm80(rules, tile);
   const auto rows = static_cast<unsigned>(turns ? problem.n : problem.m);
   const auto columns = static_cast<unsigned>(turns ? problem.m : problem.n);
+  if (has_phases(tile.conv)) {
+    const auto of_phase = static_cast<unsigned>(rows_of_phases(problem));
+    const auto phases = static_cast<unsigned>(count_phases(*problem.convolution));
+    return {.rows = rows,
+            .columns = columns,
+            .tile_rows = abi::tiles_along(of_phase, tile.m) * phases,
+            .tile_columns = abi::tiles_along(columns, tile.n)};
+  }
   return {.rows = rows,
           .columns = columns,
           .tile_rows = abi::tiles_along(rows, tile.m),

@@ -22,7 +22,7 @@ namespace gemmery::templates {
 inline constexpr int sm80_version = 1;
 
 // The convolution of a kernel, by its kind and the dimensions of its images, of which 1-D ones are
-// 2-D ones of one row.
+// 2-D ones of one row; a dgrad with a stride is another one than without.
 enum class Sm80Conv : std::uint8_t {
   none,
   fprop_2d,
@@ -30,9 +30,12 @@ enum class Sm80Conv : std::uint8_t {
   dgrad_2d,
   dgrad_3d,
   wgrad_2d,
-  wgrad_3d
+  wgrad_3d,
+  strided_dgrad_2d,
+  strided_dgrad_3d
 };
-inline constexpr std::size_t sm80_conv_count = 7;
+inline constexpr std::size_t sm80_conv_count = 9;
+constexpr bool has_phases(Sm80Conv conv) noexcept { return conv >= Sm80Conv::strided_dgrad_2d; }
 abi::ConvolutionKind kind_of(Sm80Conv conv) noexcept;
 int dimensions_of(Sm80Conv conv) noexcept;
 

@@ -285,6 +285,7 @@ void walk_schedules(const Sm80Tile& tile, const OperandRules& rules, const Group
 template <class Add>
 void walk_splits(const Sm80Tile& tile, const OperandRules& rules, const Query& query, Add&& add) {
   add(tile);
+  if (has_phases(tile.conv)) return;
   const GemmProblem& problem = query.problem;
   const Sm80Extents extents = sm80_extents(rules, tile, problem);
   const double tiles = static_cast<double>(extents.tile_rows) * extents.tile_columns *
@@ -475,6 +476,7 @@ std::vector<DesignField> Sm80Family::design_fields(const Kernel& kernel) const {
   if (tile.conv != Sm80Conv::none) {
     fields.push_back({"convolution", std::string(kind_text(tile.conv))});
     fields.push_back({"dimensions", std::to_string(dimensions_of(tile.conv))});
+    if (has_phases(tile.conv)) fields.push_back({"stride", "by phases"});
   }
   if (tile.groups == abi::GroupSchedule::none) return fields;
   const std::string_view where = tile.groups == abi::GroupSchedule::host ? "in a table of the host"

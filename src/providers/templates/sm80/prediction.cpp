@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of an sm80 kernel's steps beside its mmas.
 #include "providers/templates/sm80/prediction.hpp"
+#include "providers/templates/conv_windows.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -118,6 +119,15 @@ double padding_factor(const GemmProblem& average, const Sm80Tile& tile) {
   return 1 + 0.02 * std::min(waste, 15.0);
 }
 
+// Of a dgrad with a stride each pixel meets its share of the taps.
+GemmProblem without_phases(const GemmProblem& problem) {
+  GemmProblem product = problem;
+  if (problem.convolution && has_phases(*problem.convolution))
+    product.k = std::max<std::int64_t>(
+        product.k / std::max<std::int64_t>(count_phases(*problem.convolution), 1), 1);
+  return product;
+}
+
 // The time of a grouped kernel to find its tiles; a host table is bisected in the constant cache.
 double finding_us(const Sm80Tile& tile, std::int64_t groups, double tiles_of_block,
                   const DeviceInfo& device) {
@@ -151,7 +161,7 @@ double mma_per_clock(DType a, DType accumulator, Math math, Target device) noexc
 
 Sm80Prediction::Sm80Prediction(const GemmProblem& problem, const OperandRules& types,
                                const DeviceInfo& device)
-    : problem_(problem.groups ? average_groups(problem) : problem),
+    : problem_(problem.groups ? average_groups(problem) : without_phases(problem)),
       device_(device),
       groups_(problem.groups ? problem.l : 0),
       epilogue_us_(epilogue_us(problem_, device)),

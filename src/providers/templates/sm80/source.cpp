@@ -48,6 +48,7 @@ std::string rest_of_design(const abi::Sm80Design& design) {
   if (design.convolution != abi::ConvolutionKind::none)
     text += fmt::format(",\n    .convolution = ConvolutionKind::{}, .dimensions = {}",
                         text_of(design.convolution), design.dimensions);
+  if (design.has_phases) text += ", .has_phases = true";
   return text;
 }
 
@@ -78,6 +79,7 @@ struct KernelWords {
 };
 
 KernelWords words_of(const abi::Sm80Design& design) {
+  if (design.has_phases) return {"sm80_phases", "Sm80PhaseParams", "sm80_phase_gemm"};
   if (design.convolution != abi::ConvolutionKind::none)
     return {"sm80", "Sm80ConvParams", "sm80_conv_gemm"};
   if (design.groups == abi::GroupSchedule::none) return {"sm80", "Sm80Params", "sm80_gemm"};

@@ -18,15 +18,6 @@ namespace {
 // The first pixel of a phase: depth, height, width.
 using First = std::array<std::int64_t, 3>;
 
-std::int64_t pixels_along(const Convolution& convolution, std::size_t d, std::int64_t first) {
-  const std::int64_t left = convolution.image[d] - first;
-  return left <= 0 ? 0 : (left + convolution.stride[d] - 1) / convolution.stride[d];
-}
-
-std::int64_t phases_along(const Convolution& convolution, std::size_t d) {
-  return std::min(convolution.stride[d], convolution.image[d]);
-}
-
 std::vector<First> list_phases(const Convolution& convolution) {
   std::vector<First> phases;
   for (std::int64_t depth = 0; depth < phases_along(convolution, 0); ++depth)
@@ -69,10 +60,6 @@ std::string find_row_failure(const GemmProblem& problem) {
 
 }  // namespace
 
-bool has_phases(const Convolution& convolution) noexcept {
-  return convolution.kind == ConvKind::dgrad && convolution.stride != Spatial{1, 1, 1};
-}
-
 std::string find_sm90_phase_failure(const GemmProblem& problem) {
   const Convolution& convolution = *problem.convolution;
   if (problem.l != 1)
@@ -91,18 +78,6 @@ std::string find_sm90_phase_failure(const GemmProblem& problem) {
         "alignment of {}",
         widest_access, bytes, problem.out.alignment);
   return find_row_failure(problem);
-}
-
-std::int64_t count_phases(const Convolution& convolution) noexcept {
-  std::int64_t count = 1;
-  for (std::size_t d = 0; d < 3; ++d) count *= phases_along(convolution, d);
-  return count;
-}
-
-std::int64_t rows_of_phase(const Convolution& convolution) noexcept {
-  std::int64_t rows = convolution.images;
-  for (std::size_t d = 0; d < 3; ++d) rows *= pixels_along(convolution, d, 0);
-  return rows;
 }
 
 operation::Window window_of_phases(const Convolution& convolution) {

@@ -11,19 +11,13 @@
 #include "device/abi/sm90_conv_params.hpp"
 #include "driver/tensor_map.hpp"
 #include "operation/window.hpp"
+#include "providers/templates/conv_windows.hpp"
 #include "providers/templates/tma_view.hpp"
 
 namespace gemmery::templates {
 
-bool has_phases(const Convolution& convolution) noexcept;
-
 // What only a dgrad without a stride has, in words; empty if phases run it.
 std::string find_sm90_phase_failure(const GemmProblem& problem);
-
-// With those that no tap reaches.
-std::int64_t count_phases(const Convolution& convolution) noexcept;
-// Of the largest phase.
-std::int64_t rows_of_phase(const Convolution& convolution) noexcept;
 
 // A window of dy that holds those of all phases: as many pixels as the largest phase has, and
 // offsets that bring each phase to its own.
