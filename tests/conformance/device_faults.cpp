@@ -865,6 +865,7 @@ std::span<const DeviceFault> device_faults() {
     faults.insert(faults.end(), conv_faults().begin(), conv_faults().end());
     faults.insert(faults.end(), mma_group_faults().begin(), mma_group_faults().end());
     faults.insert(faults.end(), wgmma_group_faults().begin(), wgmma_group_faults().end());
+    faults.insert(faults.end(), mma_conv_faults().begin(), mma_conv_faults().end());
     faults.insert(faults.end(), wgmma_conv_faults().begin(), wgmma_conv_faults().end());
     return faults;
   }();
@@ -872,7 +873,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 52> names{"simt",
+  constexpr std::array<std::string_view, 56> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, lists",
@@ -922,6 +923,10 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm80, indexed groups",
                                                    "sm80, indexed groups, zeros",
                                                    "sm80, lists",
+                                                   "sm80, fprop",
+                                                   "sm80, dgrad",
+                                                   "sm80, wgrad",
+                                                   "sm80, strided dgrad",
                                                    "skinny",
                                                    "skinny parallel"};
   static_assert(names.size() == static_cast<std::size_t>(SoundKernel::skinny_columns) + 1);

@@ -64,6 +64,10 @@ enum class SoundKernel : std::uint8_t {
   mma_indexed,       // grouped problems, three blocks, rows by index
   mma_outside,       // rows of A by index, in single elements; zeros outside of groups
   mma_listed,        // lists of problems
+  mma_fprop,         // convolutions: rows of pixels by taps
+  mma_dgrad,         // likewise, and lines of B by taps
+  mma_wgrad,         // lines of B by pixels
+  mma_phases,        // a dgrad with a stride
   skinny,            // B adjacent along k
   skinny_columns     // B adjacent along columns, k in slices
 };
@@ -100,12 +104,13 @@ struct DeviceFault {
 constexpr bool is_simt(SoundKernel kernel) noexcept { return kernel <= SoundKernel::conv_wgrad; }
 constexpr bool is_of_convolutions(SoundKernel kernel) noexcept {
   return (kernel >= SoundKernel::conv_fprop && kernel <= SoundKernel::conv_wgrad) ||
-         (kernel >= SoundKernel::wgmma_fprop && kernel <= SoundKernel::wgmma_taps);
+         (kernel >= SoundKernel::wgmma_fprop && kernel <= SoundKernel::wgmma_taps) ||
+         (kernel >= SoundKernel::mma_fprop && kernel <= SoundKernel::mma_phases);
 }
 
 // Whether it is one of the family sm80.
 constexpr bool is_mma(SoundKernel kernel) noexcept {
-  return kernel >= SoundKernel::mma && kernel <= SoundKernel::mma_listed;
+  return kernel >= SoundKernel::mma && kernel <= SoundKernel::mma_phases;
 }
 constexpr bool is_mma_of_groups(SoundKernel kernel) noexcept {
   return kernel >= SoundKernel::mma_groups && kernel <= SoundKernel::mma_listed;
@@ -126,6 +131,7 @@ std::span<const DeviceFault> group_faults() noexcept;        // of them
 std::span<const DeviceFault> conv_faults() noexcept;         // of them
 std::span<const DeviceFault> mma_group_faults() noexcept;    // of them
 std::span<const DeviceFault> wgmma_group_faults() noexcept;  // of them
+std::span<const DeviceFault> mma_conv_faults() noexcept;     // of them
 std::span<const DeviceFault> wgmma_conv_faults() noexcept;   // of them
 
 // "sm90 coop, reductions".

@@ -221,6 +221,10 @@ bool has_few_blocks(SoundKernel kernel) {
 Sm80Tile sm80_tile_of(SoundKernel kernel) {
   Sm80Tile tile{.m = 64, .n = 32, .k = 64, .warps_m = 2, .warps_n = 1, .warps_k = 2, .stages = 3};
   if (kernel == SoundKernel::mma_narrow) tile.mma_k = 8;
+  if (kernel == SoundKernel::mma_fprop) tile.conv = templates::Sm80Conv::fprop_2d;
+  if (kernel == SoundKernel::mma_dgrad) tile.conv = templates::Sm80Conv::dgrad_2d;
+  if (kernel == SoundKernel::mma_wgrad) tile.conv = templates::Sm80Conv::wgrad_2d;
+  if (kernel == SoundKernel::mma_phases) tile.conv = templates::Sm80Conv::strided_dgrad_2d;
   if (is_mma_of_groups(kernel)) return sm80_tile_of_groups(kernel);
   if (kernel == SoundKernel::mma_parallel) return with_split(tile, abi::SplitMode::parallel, 3);
   if (kernel == SoundKernel::mma_serial) return with_split(tile, abi::SplitMode::serial, 3);
@@ -257,9 +261,12 @@ OperandRules sm80_rules(SoundKernel kernel) {
                        .alignment = 16};
   OperandRule a = in;
   if (kernel == SoundKernel::mma_outside) a.alignment = 2;
+  OperandRule b = in;
+  if (kernel == SoundKernel::mma_fprop) b.layout = LayoutRule::column;
+  if (kernel == SoundKernel::mma_wgrad) a.layout = LayoutRule::column;
   const OperandRule out{.dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};
   return {.a = a,
-          .b = in,
+          .b = b,
           .c = {},
           .out = out,
           .accumulator = DType::float32,

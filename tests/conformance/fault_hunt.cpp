@@ -92,6 +92,18 @@ constexpr const char* dgrad_lines[] = {
 constexpr const char* wgrad_lines[] = {
     "conv2d_wgrad 2x9x11x5 k=11 r=3 s=3 pad=2:1,1:2 stride=2,1 dilation=1,2 a=f32",
     "conv3d_wgrad 3x3x5x6x3 k=7 t=2 r=3 s=2 pad=1 a=f32 b=f32/ld=5"};
+constexpr const char* mma_fprop_lines[] = {
+    "conv2d_fprop 2x9x11x72 k=40 r=3 s=3 pad=2:1,1:2 stride=2,1 dilation=1,2 a=bf16 out=f32",
+    "conv2d_fprop 2x7x6x16 k=160 r=2 s=3 pad=1 groups=2 mode=convolution a=bf16/ld=24 out=f32"};
+constexpr const char* mma_dgrad_lines[] = {
+    "conv2d_dgrad 2x9x11x72 k=104 r=3 s=3 pad=2:1,1:2 dilation=1,2 a=bf16 out=f32",
+    "conv2d_dgrad 2x7x6x80 k=128 r=3 s=3 pad=1 groups=2 mode=convolution a=bf16 out=f32"};
+constexpr const char* mma_wgrad_lines[] = {
+    "conv2d_wgrad 2x9x11x24 k=72 r=3 s=3 pad=2:1,1:2 stride=2,1 dilation=1,2 a=bf16 out=f32",
+    "conv2d_wgrad 5x7x6x16 k=48 r=2 s=3 pad=1 groups=2 a=bf16 b=bf16/ld=24 out=f32"};
+constexpr const char* mma_phase_lines[] = {
+    "conv2d_dgrad 2x9x11x72 k=72 r=3 s=3 pad=1 stride=2 a=bf16 out=f32",
+    "conv2d_dgrad 3x17x16x24 k=40 r=3 s=3 pad=2:1,1:0 stride=3,2 dilation=3,2 a=bf16 out=f32"};
 constexpr const char* wgmma_fprop_lines[] = {
     "conv2d_fprop 2x9x11x72 k=40 r=3 s=3 pad=2:1,1:2 stride=2,1 dilation=1,2 a=bf16 out=f32",
     "conv2d_fprop 2x7x6x128 k=160 r=2 s=3 pad=1 groups=2 mode=convolution a=bf16 out=f32",
@@ -172,6 +184,14 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
     return {std::begin(wgmma_phase_lines), std::end(wgmma_phase_lines)};
   if (kernel == SoundKernel::wgmma_taps)
     return {std::begin(wgmma_tap_lines), std::end(wgmma_tap_lines)};
+  if (kernel == SoundKernel::mma_fprop)
+    return {std::begin(mma_fprop_lines), std::end(mma_fprop_lines)};
+  if (kernel == SoundKernel::mma_dgrad)
+    return {std::begin(mma_dgrad_lines), std::end(mma_dgrad_lines)};
+  if (kernel == SoundKernel::mma_wgrad)
+    return {std::begin(mma_wgrad_lines), std::end(mma_wgrad_lines)};
+  if (kernel == SoundKernel::mma_phases)
+    return {std::begin(mma_phase_lines), std::end(mma_phase_lines)};
   if (kernel == SoundKernel::mma_table)
     return {std::begin(mma_table_lines), std::end(mma_table_lines)};
   if (kernel == SoundKernel::listed) return {std::begin(list_lines), std::end(list_lines)};

@@ -11,11 +11,18 @@
 namespace gemmery::conformance {
 namespace {
 
-// Channels of a group: any, or whole 16 bytes of every type where an operand is accessed by these.
+// Channels of a group: any, or whole accesses of every type where an operand has such.
 std::int64_t draw_channels(const OperandRules& rules, Choices& choices) {
-  const bool is_wide = rules.a.alignment == 16 || rules.b.alignment == 16 ||
-                       rules.out.alignment == 16 || (rules.has_c && rules.c.alignment == 16);
-  return is_wide ? 16 * choices.between(1, 3) : choices.between(1, 20);
+  std::int64_t unit = 1;
+  const auto widen = [&](const OperandRule& rule) {
+    if (rule.alignment > byte_width(rule.dtype))
+      unit = std::max<std::int64_t>(unit, rule.alignment);
+  };
+  widen(rules.a);
+  widen(rules.b);
+  widen(rules.out);
+  if (rules.has_c) widen(rules.c);
+  return unit == 1 ? choices.between(1, 20) : unit * choices.between(1, 3);
 }
 
 // One dimension, in the words of a line.

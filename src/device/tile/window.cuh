@@ -35,11 +35,7 @@ __device__ __forceinline__ WindowPart window_tap(const abi::WindowParams& window
   part.offset = (index - tap * window.taps[2].divisor) * window.channel_stride;
   const unsigned row = window.taps[1].divide(tap);
   part.at[2] = static_cast<int>(tap - row * window.taps[1].divisor) * window.tap_step[2];
-  if constexpr (dimensions < 3) {
-    part.at[1] = static_cast<int>(row) * window.tap_step[1];
-    return part;
-  }
-  const unsigned slice = window.taps[0].divide(row);
+  const unsigned slice = dimensions < 3 ? 0 : window.taps[0].divide(row);
   part.at[1] = static_cast<int>(row - slice * window.taps[0].divisor) * window.tap_step[1];
   part.at[0] = static_cast<int>(slice) * window.tap_step[0];
   return part;

@@ -21,11 +21,6 @@ constexpr std::array<std::string_view, sm80_conv_count> words{"",
                                                               "conv2d-dgrad-strided",
                                                               "conv3d-dgrad-strided"};
 
-bool has_depth(const Convolution& convolution) noexcept {
-  return convolution.image[0] != 1 || convolution.filter[0] != 1 || convolution.output[0] != 1 ||
-         convolution.lower[0] != 0;
-}
-
 // Whole accesses along the channels of a tap.
 bool divides_channels(const OperandRule& rule, std::int64_t channels) noexcept {
   return channels * static_cast<std::int64_t>(byte_width(rule.dtype)) % rule.alignment == 0;
@@ -34,7 +29,7 @@ bool divides_channels(const OperandRule& rule, std::int64_t channels) noexcept {
 }  // namespace
 
 Sm80Conv conv_of(const Convolution& convolution) noexcept {
-  const bool is_deep = has_depth(convolution);
+  const bool is_deep = convolution.dimensions == 3;
   switch (convolution.kind) {
     case ConvKind::fprop:
       return is_deep ? Sm80Conv::fprop_3d : Sm80Conv::fprop_2d;
