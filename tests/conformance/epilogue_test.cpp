@@ -106,7 +106,7 @@ TEST(EpilogueConformance, groups_on_emulated_gpus) {
     expect_right({.device = parse_device("emulated:h200").value(),
                   .family = family,
                   .family_on_few = family,
-                  .programs = program_count(2, 200),
+                  .programs = program_count(3, 200),
                   .kernels_per_program = 2,
                   .seed = tests::random_seed(),
                   .groups = true});

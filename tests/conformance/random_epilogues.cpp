@@ -55,6 +55,7 @@ constexpr GroupForm group_forms[] = {{'m', "ends=i32/align=8"},
                                      {'m', "labels=i32/align=128"},
                                      {'m', "prefix=i32/host/align=16"},
                                      {'m', "counts=i32 scatter=i32/of=2000"},
+                                     {'m', "ends=i64 gather=i32/of=90"},
                                      {'m', "gather=i32/of=70/divide=2 scatter=i64/of=1500"},
                                      {'n', "ragged=n ends=i32/align=16"},
                                      {'n', "ragged=n counts=i32/host/align=16"},
@@ -71,9 +72,8 @@ std::string random_groups(std::mt19937_64& random, int most_extent, tests::Progr
                                         "bf16 out=f32:c"};
   const GroupForm form = group_forms[random() % std::size(group_forms)];
   const bool has_labels = form.words.find("labels") != std::string_view::npos;
-  const bool has_indices = form.words.find("scatter") != std::string_view::npos;
   limits.groups = form.ragged;
-  limits.with_reductions = !has_labels && !has_indices;
+  limits.with_reductions = !has_labels;
   const bool is_of_n = form.words.find("ragged=n") != std::string_view::npos;
   const bool has_stack = form.ragged == 'k';
   const int many = (has_stack ? 1 : 4) * extent(most_extent);

@@ -11,6 +11,7 @@
 #include <device/ptx/atomic.cuh>
 #include <device/ptx/memory.cuh>
 #include <device/tile/element.cuh>
+#include <device/tile/indexed_element.cuh>
 
 namespace gemmery::device {
 
@@ -221,20 +222,33 @@ struct GroupRegion {
   }
 };
 
-/// The region of a kernel of groups, or of one without.
-template <bool has_groups, int region_rows, int region_columns>
+/// The same where rows of out are found by indices: those of the region's rows, no_element for a
+/// row that goes nowhere and has no part.
+template <int region_rows, int region_columns>
+struct IndexedGroupRegion : GroupRegion<region_rows, region_columns> {
+  const int* rows_of_out;
+
+  __device__ int row_of_out(unsigned own_row) const { return rows_of_out[own_row - this->row]; }
+};
+
+/// The region of a kernel of groups, with or without indices, or of one without groups.
+template <bool has_groups, int region_rows, int region_columns, bool has_indices = false>
 struct RegionChoice {
   using Type = MatrixRegion<region_rows, region_columns>;
 };
 template <int region_rows, int region_columns>
-struct RegionChoice<true, region_rows, region_columns> {
+struct RegionChoice<true, region_rows, region_columns, false> {
   using Type = GroupRegion<region_rows, region_columns>;
 };
-template <bool has_groups, int region_rows, int region_columns>
-using RegionOf = typename RegionChoice<has_groups, region_rows, region_columns>::Type;
+template <int region_rows, int region_columns>
+struct RegionChoice<true, region_rows, region_columns, true> {
+  using Type = IndexedGroupRegion<region_rows, region_columns>;
+};
+template <bool has_groups, int region_rows, int region_columns, bool has_indices = false>
+using RegionOf = typename RegionChoice<has_groups, region_rows, region_columns, has_indices>::Type;
 
-/// The reductions of a region of out, as seen by one of its warps. `Region`: a MatrixRegion or a
-/// GroupRegion.
+/// The reductions of a region of out, as seen by one of its warps. `Region`: a MatrixRegion, a
+/// GroupRegion or an IndexedGroupRegion.
 template <class Epilogue, class Compute, class Region>
 class RegionReductions {
  public:
@@ -304,8 +318,13 @@ class RegionReductions {
       for (unsigned index = lane; index < rows * columns; index += 32) {
         const unsigned row = region_.row + index / columns;
         const unsigned column = region_.column + index % columns;
+        unsigned row_of_out = row;
+        if constexpr (tensor.varies_m && requires { region_.rows_of_out; }) {
+          if (region_.row_of_out(row) == no_element) continue;
+          row_of_out = static_cast<unsigned>(region_.row_of_out(row));
+        }
         store<output>(sum_parts<output>(partials<output>() + final_of<output>(row, column), 0, 1),
-                      row, column);
+                      row_of_out, column);
       }
     }
   }

@@ -270,8 +270,8 @@ class StagedProgram {
   static constexpr int threads_per_row = Staging::threads_per_row;
   static constexpr int rows_at_once = Staging::rows_at_once;
   static constexpr bool has_groups = design.groups != abi::GroupSchedule::none;
-  using Reductions =
-      RegionReductions<Epilogue, Compute, RegionOf<has_groups, design.tile_m, design.tile_n>>;
+  using Region = RegionOf<has_groups, design.tile_m, design.tile_n, design.has_indices>;
+  using Reductions = RegionReductions<Epilogue, Compute, Region>;
   using Program = ProgramRows<Epilogue, Compute, 1, 1>;
 
   /// A thread's values of an output over all its rows: one for each of its columns, or a single
@@ -300,8 +300,9 @@ class StagedProgram {
   };
   __device__ __forceinline__ RowOfOut find_row(unsigned row) const {
     if constexpr (!abi::finds_rows_of_out(design)) return {row, params_.m};
-    static_assert(!abi::finds_rows_of_out(design) || !has_reductions<Epilogue>(),
-                  "reductions need adjacent rows");
+    static_assert(
+        design.has_indices || !abi::finds_rows_of_out(design) || !has_reductions<Epilogue>(),
+        "reductions need adjacent rows");
     const int row_of_out = row < params_.m ? rows_of_out_[row - corner_.row] : no_element;
     if (row_of_out == no_element) return {0, 0};
     return {static_cast<unsigned>(row_of_out), static_cast<unsigned>(row_of_out) + 1};
@@ -405,7 +406,9 @@ class StagedProgram {
   }
 
   __device__ __forceinline__ Reductions reductions() const {
-    if constexpr (has_groups)
+    if constexpr (design.has_indices)
+      return {epilogue_, {{group_, corner_.row, corner_.column}, rows_of_out_}};
+    else if constexpr (has_groups)
       return {epilogue_, {group_, corner_.row, corner_.column}};
     else
       return {epilogue_, {corner_.batch, corner_.row, corner_.column, params_.m, params_.n}};

@@ -115,8 +115,6 @@ std::string find_outside_failure(const GemmProblem& problem) {
 std::string find_group_failure(const GemmProblem& problem) {
   if (!has_reductions(problem.epilogue)) return {};
   const Groups& groups = *problem.groups;
-  if (groups.have_indices())
-    return "groups: expected an epilogue without reductions beside rows by index, got one with";
   if (!has_labels(groups)) return {};
   const ProgramTensors tensors = program_tensors(problem.epilogue, false);
   const auto is_of_group = [&](const abi::EpilogueTensor& output) {
@@ -125,6 +123,11 @@ std::string find_group_failure(const GemmProblem& problem) {
   };
   if (!std::ranges::any_of(tensors.outputs, is_of_group)) return {};
   return "groups: expected reductions of each row or column with labels, got one per group";
+}
+
+std::string find_indexed_reduction_failure(const GemmProblem& problem) {
+  if (!problem.groups->have_indices() || !has_reductions(problem.epilogue)) return {};
+  return "groups: expected an epilogue without reductions beside rows by index, got one with";
 }
 
 std::string find_table_failure(const GemmProblem& problem, std::size_t bytes) {

@@ -35,6 +35,9 @@ std::string find_outside_failure(const GemmProblem& problem);
 // Why no kernel here supports a grouped problem, in words; empty if some do.
 std::string find_group_failure(const GemmProblem& problem);
 
+// Why a kernel that reduces adjacent rows alone does not support a grouped problem, in words.
+std::string find_indexed_reduction_failure(const GemmProblem& problem);
+
 // What of a table of groups no kernel can hold beside the operands of an epilogue; `bytes`: of its
 // parameters without those.
 std::string find_table_failure(const GemmProblem& problem, std::size_t bytes);

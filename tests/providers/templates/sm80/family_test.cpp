@@ -169,10 +169,10 @@ TEST(Sm80Groups, are_refused_by_name) {
   EXPECT_EQ(reason_of("grouped_gemm 640x64x64 groups=321 ends=i32/host a=bf16", "a100"),
             "groups: expected at most 320 with sizes in host memory, or sizes in memory of the "
             "device, got 321");
-  EXPECT_EQ(reason_of("grouped_gemm 64x64x64 groups=4 gather=i32 a=bf16 epilogue=\"D = accum; s = "
-                      "sum(D)\" s=f32[l,n]",
+  EXPECT_EQ(reason_of("grouped_gemm 64x64x64 groups=1 labels=i32/align=64 a=bf16 epilogue=\"D = "
+                      "accum; s = sum(D)\" s=f32[n]",
                       "a100"),
-            "groups: expected an epilogue without reductions beside rows by index, got one with");
+            "groups: expected reductions of each row or column with labels, got one per group");
   const DeviceInfo a100 = *find_device_info("a100");
   const GemmProblem of_device = parse_problem("grouped_gemm 96x64x64 groups=4 a=bf16").problem;
   const GemmProblem of_host =
