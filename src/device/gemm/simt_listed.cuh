@@ -5,6 +5,7 @@
 
 #include <device/abi/problem_list.hpp>
 #include <device/gemm/simt.cuh>
+#include <device/schedule/grouped_tiles.cuh>
 
 namespace gemmery::device {
 

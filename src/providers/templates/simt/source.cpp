@@ -78,20 +78,21 @@ constexpr std::string_view entry_name = "gemmery_simt";
 struct ParamsText {
   std::string_view type;
   std::string_view call;
+  std::string_view header = "simt";
 };
 ParamsText params_text(SimtForm form, bool has_c) {
   switch (form) {
     case SimtForm::gemm:
       return {"SimtParams", "simt_gemm"};
     case SimtForm::ordered:
-      return {"SimtGroupedParams", "simt_grouped_gemm"};
+      return {"SimtGroupedParams", "simt_grouped_gemm", "simt_grouped"};
     case SimtForm::indexed_rows:
     case SimtForm::indexed_columns:
-      return {"SimtIndexedParams", "simt_grouped_gemm"};
+      return {"SimtIndexedParams", "simt_grouped_gemm", "simt_grouped"};
     case SimtForm::in_table:
-      return {"SimtGroupTableParams", "simt_grouped_gemm"};
+      return {"SimtGroupTableParams", "simt_grouped_gemm", "simt_grouped"};
     case SimtForm::listed:
-      return {has_c ? "ProblemListWithC" : "ProblemList", "simt_list_gemm"};
+      return {has_c ? "ProblemListWithC" : "ProblemList", "simt_list_gemm", "simt_listed"};
     default:
       return {"SimtConvParams", "simt_conv_gemm"};
   }
@@ -104,8 +105,6 @@ runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const bool is_default = kernel.epilogue() == default_epilogue;
   const ParamsText params = params_text(simt_tile(kernel).form, design.has_c);
   const EpilogueText epilogue = epilogue_text(kernel, false, params.type, params.call);
-  const bool is_listed = simt_tile(kernel).form == SimtForm::listed;
-  const std::string_view header = is_listed ? "simt_listed" : "simt";
   // A program needs additional registers: with two blocks per multiprocessor they would spill.
   const std::string_view blocks = is_default ? "least_blocks_per_multiprocessor(design)" : "1";
   return {.text = fmt::format(
@@ -122,7 +121,7 @@ runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
               "{}(const __grid_constant__ {} params) {{\n"
               "    gemmery::device::{}(params);\n"
               "}}\n",
-              class_line(kernel.operands()), epilogue.comment, header, design_text(design),
+              class_line(kernel.operands()), epilogue.comment, params.header, design_text(design),
               abi::thread_count(design), abi::shared_bytes(design), epilogue.head, blocks,
               entry_name, epilogue.parameters, epilogue.call),
           .entry = std::string(entry_name),
