@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -205,6 +206,10 @@ void set_rows(const Convolution& convolution, const First& first, abi::DgradPhas
   phase.image_rows = static_cast<unsigned>(scale);
 }
 
+std::int64_t taps_of(const operation::WindowPart& part) {
+  return part.a.taps[0] * part.a.taps[1] * part.a.taps[2];
+}
+
 void add_taps(const GemmProblem& problem, const operation::WindowPart& part,
               abi::DgradPhase& phase) {
   const Convolution& convolution = *problem.convolution;
@@ -215,11 +220,34 @@ void add_taps(const GemmProblem& problem, const operation::WindowPart& part,
   }
   window.taps[0] = divisor_of(part.a.taps[1]);
   window.taps[1] = divisor_of(part.a.taps[2]);
-  window.tap_count = static_cast<unsigned>(part.a.taps[0] * part.a.taps[1] * part.a.taps[2]);
+  window.tap_count = static_cast<unsigned>(taps_of(part));
   phase.filters = filters_of(convolution, part.b);
   phase.k_blocks =
       window.tap_count *
       static_cast<unsigned>(whole_stages(problem, convolution.filters) / stage_elements(problem));
+}
+
+}  // namespace
+
+namespace {
+
+// The deepest phases first: blocks take tiles in this order, and short ones even out their ends.
+struct PhaseTaps {
+  First first;
+  const operation::WindowPart* part;  // null without taps
+
+  std::int64_t taps() const { return part == nullptr ? 0 : taps_of(*part); }
+};
+std::vector<PhaseTaps> order_phases(const Convolution& convolution,
+                                    const std::vector<operation::WindowPart>& parts) {
+  std::vector<PhaseTaps> phases;
+  for (const First& first : list_phases(convolution)) {
+    const auto part = std::ranges::find_if(
+        parts, [&](const operation::WindowPart& one) { return one.rows.first() == first; });
+    phases.push_back({first, part == parts.end() ? nullptr : &*part});
+  }
+  std::ranges::stable_sort(phases, std::greater(), &PhaseTaps::taps);
+  return phases;
 }
 
 }  // namespace
@@ -229,15 +257,13 @@ void set_phases(const GemmProblem& problem, const PhaseOperands& operands,
   const auto parts = operation::windows_of(*problem.convolution);
   PhaseMaps maps(problem, operands, encode, params);
   abi::DgradPhase* phase = params.phases;
-  for (const First& first : list_phases(*problem.convolution)) {
+  for (const auto& [first, part] : order_phases(*problem.convolution, parts)) {
     phase->out = encode(map_of_phase(problem, operands, first));
     phase->window = window_without_taps(problem, first, operands.reads);
     phase->images = maps.find(first);
     phase->k_blocks = 1;
     set_rows(*problem.convolution, first, *phase);
-    const auto part = std::ranges::find_if(
-        parts, [&](const operation::WindowPart& one) { return one.rows.first() == first; });
-    if (part != parts.end() && operands.reads) add_taps(problem, *part, *phase);
+    if (part != nullptr && operands.reads) add_taps(problem, *part, *phase);
     ++phase;
   }
 }

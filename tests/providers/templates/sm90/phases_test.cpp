@@ -52,8 +52,11 @@ TEST(Sm90Phases, every_tap_is_multiplied_once_at_each_pixel_of_its_phase) {
     const auto phases = phases_of(problem);
     unsigned taps = 0;
     unsigned touched = 0;
+    unsigned last = row.taps;
     for (std::int64_t at = 0; at < count_phases(*problem.convolution); ++at) {
       const abi::DgradPhase& phase = phases->params.phases[at];
+      EXPECT_LE(phase.window.tap_count, last) << "the deepest are first";
+      last = phase.window.tap_count;
       taps += phase.window.tap_count;
       touched += phase.window.tap_count > 0 ? 1U : 0U;
       EXPECT_EQ(phase.k_blocks, std::max(phase.window.tap_count, 1U));  // of 64 channels
