@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GemmArguments from tensors of any framework, validated by the library, once.
 #include "arguments.hpp"
+#include "docs.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -399,8 +400,7 @@ nb::tuple problem_size(const PyGemmArguments& arguments) {
 }  // namespace
 
 void bind_arguments(nb::module_& module) {
-  nb::class_<PyRuntimeArguments>(module, "RuntimeArguments",
-                                 "The base class of all arguments of operations.")
+  nb::class_<PyRuntimeArguments>(module, "RuntimeArguments", doc("RuntimeArguments"))
       .def(
           "__init__",
           [](PyRuntimeArguments* self, nb::handle epilogue, nb::handle performance) {
@@ -408,63 +408,77 @@ void bind_arguments(nb::module_& module) {
           },
           nb::kw_only(), nb::arg("epilogue").none() = nb::none(),
           nb::arg("performance").none() = nb::none())
-      .def_prop_ro("epilogue", [](const PyRuntimeArguments& self) { return self.epilogue; })
-      .def_prop_ro("performance", [](const PyRuntimeArguments& self) { return self.performance; });
+      .def_prop_ro(
+          "epilogue", [](const PyRuntimeArguments& self) { return self.epilogue; },
+          doc("RuntimeArguments.epilogue"))
+      .def_prop_ro(
+          "performance", [](const PyRuntimeArguments& self) { return self.performance; },
+          doc("RuntimeArguments.performance"));
 
-  nb::class_<PyGemmArguments, PyRuntimeArguments>(module, "GemmArguments",
-                                                  nb::type_slots(arguments_slots))
+  nb::class_<PyGemmArguments, PyRuntimeArguments>(
+      module, "GemmArguments", nb::type_slots(arguments_slots), doc("GemmArguments"))
       .def("__init__", &construct, nb::arg("A").none(), nb::arg("B").none(), nb::arg("out").none(),
            nb::arg("accumulator_type").none() = nb::none(), nb::kw_only(),
            nb::arg("epilogue").none() = nb::none(), nb::arg("performance").none() = nb::none(),
            nb::arg("C").none() = nb::none(), nb::arg("alpha") = 1.0, nb::arg("beta") = 0.0,
            nb::arg("math") = "native")
-      .def_prop_ro("A", [](const PyGemmArguments& self) { return self.A.base; })
-      .def_prop_ro("B", [](const PyGemmArguments& self) { return self.B.base; })
-      .def_prop_ro("out", [](const PyGemmArguments& self) { return self.out.base; })
-      .def_prop_ro("C",
-                   [](const PyGemmArguments& self) { return self.C ? self.C->base : nb::none(); })
       .def_prop_ro(
-          "views", &views_of,
-          "The operands as the library sees them: rank 3, broadcast dimensions with stride "
-          "0 (of a convolution A and B: rank 5, channels last); by name.")
-      .def_prop_ro("accumulator_type",
-                   [](const PyGemmArguments& self) { return self.native->problem().accumulator; })
-      .def_prop_ro("alpha", [](const PyGemmArguments& self) { return self.native->alpha(); })
-      .def_prop_ro("beta", [](const PyGemmArguments& self) { return self.native->beta(); })
-      .def_prop_ro("math",
-                   [](const PyGemmArguments& self) { return name(self.native->problem().math); })
-      .def_prop_ro("problem", &problem_line, "The problem in one line of text.")
+          "A", [](const PyGemmArguments& self) { return self.A.base; }, doc("GemmArguments.A"))
+      .def_prop_ro(
+          "B", [](const PyGemmArguments& self) { return self.B.base; }, doc("GemmArguments.B"))
+      .def_prop_ro(
+          "out", [](const PyGemmArguments& self) { return self.out.base; },
+          doc("GemmArguments.out"))
+      .def_prop_ro(
+          "C", [](const PyGemmArguments& self) { return self.C ? self.C->base : nb::none(); },
+          doc("GemmArguments.C"))
+      .def_prop_ro("views", &views_of, doc("GemmArguments.views"))
+      .def_prop_ro(
+          "accumulator_type",
+          [](const PyGemmArguments& self) { return self.native->problem().accumulator; },
+          doc("GemmArguments.accumulator_type"))
+      .def_prop_ro(
+          "alpha", [](const PyGemmArguments& self) { return self.native->alpha(); },
+          doc("GemmArguments.alpha"))
+      .def_prop_ro(
+          "beta", [](const PyGemmArguments& self) { return self.native->beta(); },
+          doc("GemmArguments.beta"))
+      .def_prop_ro(
+          "math", [](const PyGemmArguments& self) { return name(self.native->problem().math); },
+          doc("GemmArguments.math"))
+      .def_prop_ro("problem", &problem_line, doc("GemmArguments.problem"))
       .def_prop_ro("_identity", &identity_of,
                    "Bytes that are equal for one problem with the same numbers on one device.")
-      .def_prop_ro("problem_size", &problem_size, "(M, N, K, L)")
-      .def_prop_ro("device", &device_text)
-      .def_ro("is_fake", &PyGemmArguments::is_fake)
-      .def_ro("must_finish", &PyGemmArguments::must_finish,
-              "True if a run waits for its end, because an operand's framework (JAX) may reuse "
-              "memory at once.")
-      .def("set_data", &set_operand_data, nb::arg("operand"), nb::arg("tensor"))
+      .def_prop_ro("problem_size", &problem_size, doc("GemmArguments.problem_size"))
+      .def_prop_ro("device", &device_text, doc("GemmArguments.device"))
+      .def_ro("is_fake", &PyGemmArguments::is_fake, doc("GemmArguments.is_fake"))
+      .def_ro("must_finish", &PyGemmArguments::must_finish, doc("GemmArguments.must_finish"))
+      .def("set_data", &set_operand_data, nb::arg("operand"), nb::arg("tensor"),
+           doc("GemmArguments.set_data"))
       .def(
           "set_scalars",
           [](PyGemmArguments& self, double alpha, double beta) {
             self.native->set_scalars(alpha, beta);
           },
-          nb::arg("alpha"), nb::arg("beta"))
+          nb::arg("alpha"), nb::arg("beta"), doc("GemmArguments.set_scalars"))
       .def(
           "set_scalar",
           [](PyGemmArguments& self, std::string_view name, double value) {
             self.native->set_scalar(name, value);
           },
-          nb::arg("name"), nb::arg("value"))
-      .def("to_operands_metadata", &to_operands_metadata)
-      .def("to_device", &to_device_of, nb::arg("device").none() = nb::none())
-      .def("sync", &sync, nb::arg("stream").none() = nb::none())
+          nb::arg("name"), nb::arg("value"), doc("GemmArguments.set_scalar"))
+      .def("to_operands_metadata", &to_operands_metadata, doc("GemmArguments.to_operands_metadata"))
+      .def("to_device", &to_device_of, nb::arg("device").none() = nb::none(),
+           doc("GemmArguments.to_device"))
+      .def("sync", &sync, nb::arg("stream").none() = nb::none(), doc("GemmArguments.sync"))
       .def("__repr__", [](nb::handle self) {
         const auto& arguments = nb::cast<const PyGemmArguments&>(self);
         return nb::cast<std::string>(self.type().attr("__name__")) + "(" + problem_line(arguments) +
                ", device=" + device_text(arguments) + ")";
       });
 
-  nb::class_<PyElementwiseArguments, PyGemmArguments>(module, "ElementwiseArguments")
+  nb::class_<PyElementwiseArguments, PyGemmArguments>(module, "ElementwiseArguments",
+                                                      doc("ElementwiseArguments"))
       .def("__init__", &construct_elementwise, nb::arg("A").none(), nb::arg("B").none(),
            nb::arg("out").none(), nb::kw_only(), nb::arg("epilogue").none() = nb::none(),
            nb::arg("performance").none() = nb::none());

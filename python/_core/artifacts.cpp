@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "docs.hpp"
 #include "kernels.hpp"
 
 namespace gemmery::python {
@@ -260,33 +261,44 @@ const Artifact& native_artifact(const PyArtifact& artifact, std::string_view cal
 
 void bind_artifacts(nb::module_& module) {
   nb::class_<PyArtifact>(module, "CompiledArtifact", nb::type_slots(artifact_slots),
-                         "A compiled kernel. Immutable.")
+                         doc("CompiledArtifact"))
       .def(
           "__init__",
           [](PyArtifact* self, nb::handle compiled_obj, nb::handle kernel_obj) {
             new (self) PyArtifact{std::nullopt, nb::borrow(compiled_obj), nb::borrow(kernel_obj)};
           },
           nb::arg("compiled_obj").none(), nb::arg("kernel_obj").none())
-      .def_prop_ro("compiled_obj", &compiled_object)
-      .def_prop_ro("kernel_obj", [](const PyArtifact& self) { return self.kernel_obj; })
-      .def_prop_ro("is_native", [](const PyArtifact& self) { return self.native.has_value(); })
-      .def_prop_ro("targets", &targets_of)
-      .def_prop_ro("source",
-                   [](const PyArtifact& self) { return native_artifact(self, "source").source(); })
-      .def_prop_ro("source_with_headers",
-                   [](const PyArtifact& self) {
-                     return with_headers(native_artifact(self, "source_with_headers").source());
-                   })
+      .def_prop_ro("compiled_obj", &compiled_object, doc("CompiledArtifact.compiled_obj"))
+      .def_prop_ro(
+          "kernel_obj", [](const PyArtifact& self) { return self.kernel_obj; },
+          doc("CompiledArtifact.kernel_obj"))
+      .def_prop_ro(
+          "is_native", [](const PyArtifact& self) { return self.native.has_value(); },
+          doc("CompiledArtifact.is_native"))
+      .def_prop_ro("targets", &targets_of, doc("CompiledArtifact.targets"))
+      .def_prop_ro(
+          "source", [](const PyArtifact& self) { return native_artifact(self, "source").source(); },
+          doc("CompiledArtifact.source"))
+      .def_prop_ro(
+          "source_with_headers",
+          [](const PyArtifact& self) {
+            return with_headers(native_artifact(self, "source_with_headers").source());
+          },
+          doc("CompiledArtifact.source_with_headers"))
       .def_prop_ro(
           "ptx",
-          [](const PyArtifact& self) { return code_for_first_target(self, "ptx", true).ptx; })
-      .def_prop_ro("cubin", &cubin_of)
-      .def("sass", &sass_of)
-      .def_prop_ro("log", [](const PyArtifact& self) { return native_artifact(self, "log").log(); })
+          [](const PyArtifact& self) { return code_for_first_target(self, "ptx", true).ptx; },
+          doc("CompiledArtifact.ptx"))
+      .def_prop_ro("cubin", &cubin_of, doc("CompiledArtifact.cubin"))
+      .def("sass", &sass_of, doc("CompiledArtifact.sass"))
+      .def_prop_ro(
+          "log", [](const PyArtifact& self) { return native_artifact(self, "log").log(); },
+          doc("CompiledArtifact.log"))
       .def_prop_ro(
           "compile_ms",
-          [](const PyArtifact& self) { return native_artifact(self, "compile_ms").compile_ms(); })
-      .def_prop_ro("resources", &resources_of)
+          [](const PyArtifact& self) { return native_artifact(self, "compile_ms").compile_ms(); },
+          doc("CompiledArtifact.compile_ms"))
+      .def_prop_ro("resources", &resources_of, doc("CompiledArtifact.resources"))
       .def(
           "load_on",
           [](const PyArtifact& self, nb::handle device) {
@@ -295,30 +307,34 @@ void bind_artifacts(nb::module_& module) {
             const WithoutGil released;
             artifact.load(where);
           },
-          nb::arg("device"))
+          nb::arg("device"), doc("CompiledArtifact.load_on"))
       .def("__repr__", &describe)
-      .def("bind", &bind, nb::arg("args"))
+      .def("bind", &bind, nb::arg("args"), doc("CompiledArtifact.bind"))
       .def("save", &save_one, nb::arg("path"), nb::kw_only(),
-           nb::arg("problems") = std::vector<std::string>{}, nb::arg("with_ptx") = false);
+           nb::arg("problems") = std::vector<std::string>{}, nb::arg("with_ptx") = false,
+           doc("CompiledArtifact.save"));
 
   nb::class_<PyPreparedLaunch>(module, "PreparedLaunch", nb::type_slots(launch_slots),
-                               "A launch with everything packed. Belongs to one thread at a time.")
+                               doc("PreparedLaunch"))
       .def("__call__", &launch, nb::arg("stream").none() = nb::none())
-      .def("launch", &launch, nb::arg("stream").none() = nb::none())
-      .def("set_data", &set_launch_data, nb::arg("operand"), nb::arg("tensor"))
+      .def("launch", &launch, nb::arg("stream").none() = nb::none(), doc("PreparedLaunch.launch"))
+      .def("set_data", &set_launch_data, nb::arg("operand"), nb::arg("tensor"),
+           doc("PreparedLaunch.set_data"))
       .def(
           "set_scalars",
           [](PyPreparedLaunch& self, double alpha, double beta) {
             self.launch.set_scalars(alpha, beta);
           },
-          nb::arg("alpha"), nb::arg("beta"))
+          nb::arg("alpha"), nb::arg("beta"), doc("PreparedLaunch.set_scalars"))
       .def(
           "set_scalar",
           [](PyPreparedLaunch& self, std::string_view name, double value) {
             self.launch.set_scalar(name, value);
           },
-          nb::arg("name"), nb::arg("value"))
-      .def_prop_ro("args", [](const PyPreparedLaunch& self) { return self.arguments; });
+          nb::arg("name"), nb::arg("value"), doc("PreparedLaunch.set_scalar"))
+      .def_prop_ro(
+          "args", [](const PyPreparedLaunch& self) { return self.arguments; },
+          doc("PreparedLaunch.args"));
 
   module.def("save_artifacts", &save_all, nb::arg("path"), nb::arg("artifacts"), nb::kw_only(),
              nb::arg("with_ptx") = false);

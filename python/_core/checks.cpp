@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "docs.hpp"
 #include "kernels.hpp"
 
 namespace gemmery::python {
@@ -21,11 +22,27 @@ Fill to_fill(std::string_view word) {
                .got = "\"" + std::string(word) + "\""});
 }
 
-VerifyReport verify_kernel(const PyKernel& kernel, std::string_view problem, std::string_view fill,
+// The problem of a line of text, or of arguments.
+ProblemLine line_of(nb::handle problem) {
+  if (nb::isinstance<nb::str>(problem)) return parse_problem(to_text(problem, "problem"));
+  cast_for<PyGemmArguments>(problem, "problem", "a line of text or GemmArguments");
+  return parse_problem(nb::cast<std::string>(problem.attr("problem")));
+}
+
+// The device that was asked for; None: that of arguments, the CPU for a line of text.
+Device device_for(nb::handle device, nb::handle problem) {
+  if (!device.is_none()) return to_device(device, "device");
+  if (!nb::isinstance<PyGemmArguments>(problem)) return Device::cpu();
+  const auto& arguments = nb::cast<const PyGemmArguments&>(problem);
+  require_memory(arguments, "without a device, this");
+  return arguments.native->device();
+}
+
+VerifyReport verify_kernel(const PyKernel& kernel, nb::handle problem, std::string_view fill,
                            std::uint64_t seed, nb::handle device) {
-  const ProblemLine line = parse_problem(problem);
+  const ProblemLine line = line_of(problem);
   const VerifyOptions options{
-      .fill = to_fill(fill), .seed = seed, .device = to_device(device, "device")};
+      .fill = to_fill(fill), .seed = seed, .device = device_for(device, problem)};
   VerifyReport report;
   with_nvrtc(
       [&] { run_on(options.device, [&] { report = verify(line, kernel.kernel, options); }); });
@@ -38,11 +55,11 @@ VerifyReport check_arguments(const PyGemmArguments& arguments, const PyKernel& k
   return check_against_oracle(arguments, kernel.kernel, stream_of(arguments, stream));
 }
 
-nb::dict measure_kernel(const PyKernel& kernel, std::string_view problem, nb::handle device,
-                        int samples, double sample_ms) {
-  const ProblemLine line = parse_problem(problem);
+nb::dict measure_kernel(const PyKernel& kernel, nb::handle problem, nb::handle device, int samples,
+                        double sample_ms) {
+  const ProblemLine line = line_of(problem);
   const MeasureOptions options{
-      .device = to_device(device, "device"), .samples = samples, .sample_ms = sample_ms};
+      .device = device_for(device, problem), .samples = samples, .sample_ms = sample_ms};
   Measurement measured;
   with_nvrtc(
       [&] { run_on(options.device, [&] { measured = measure(line, kernel.kernel, options); }); });
@@ -100,21 +117,20 @@ VerifyReport check_against_oracle(const PyGemmArguments& arguments, const Kernel
 }
 
 void bind_checks(nb::module_& module) {
-  nb::class_<VerifyReport>(module, "VerifyReport",
-                           "The result of a check. `passed`: every element is within its bound, "
-                           "and nothing else was written. `without_bound`: elements without a "
-                           "bound.")
-      .def_ro("passed", &VerifyReport::passed)
-      .def_ro("seed", &VerifyReport::seed)
-      .def_ro("elements", &VerifyReport::elements)
-      .def_ro("mismatches", &VerifyReport::mismatches)
-      .def_ro("without_bound", &VerifyReport::without_bound)
-      .def_ro("open", &VerifyReport::without_bound)  // its former name, until the next version
-      .def_ro("worst_ratio", &VerifyReport::worst_ratio)
-      .def_ro("worst_error", &VerifyReport::worst_error)
-      .def_ro("guard_violations", &VerifyReport::guard_violations)
-      .def_ro("method", &VerifyReport::method)
-      .def_ro("first_failure", &VerifyReport::first_failure)
+  nb::class_<VerifyReport>(module, "VerifyReport", doc("VerifyReport"))
+      .def_ro("passed", &VerifyReport::passed, doc("VerifyReport.passed"))
+      .def_ro("seed", &VerifyReport::seed, doc("VerifyReport.seed"))
+      .def_ro("elements", &VerifyReport::elements, doc("VerifyReport.elements"))
+      .def_ro("mismatches", &VerifyReport::mismatches, doc("VerifyReport.mismatches"))
+      .def_ro("without_bound", &VerifyReport::without_bound, doc("VerifyReport.without_bound"))
+      .def_ro("open", &VerifyReport::without_bound,
+              doc("VerifyReport.open"))  // its former name, until the next version
+      .def_ro("worst_ratio", &VerifyReport::worst_ratio, doc("VerifyReport.worst_ratio"))
+      .def_ro("worst_error", &VerifyReport::worst_error, doc("VerifyReport.worst_error"))
+      .def_ro("guard_violations", &VerifyReport::guard_violations,
+              doc("VerifyReport.guard_violations"))
+      .def_ro("method", &VerifyReport::method, doc("VerifyReport.method"))
+      .def_ro("first_failure", &VerifyReport::first_failure, doc("VerifyReport.first_failure"))
       .def("__bool__", [](const VerifyReport& report) { return report.passed; })
       .def("__repr__", [](const VerifyReport& report) {
         return "VerifyReport(passed=" + std::string(report.passed ? "True" : "False") +
@@ -122,15 +138,13 @@ void bind_checks(nb::module_& module) {
                (report.first_failure.empty() ? "" : ", " + report.first_failure) + ")";
       });
   module.def("verify", &verify_kernel, nb::arg("kernel"), nb::arg("problem"), nb::kw_only(),
-             nb::arg("fill") = "normal", nb::arg("seed") = 0, nb::arg("device") = "cpu",
-             "Runs a kernel on random operands of a problem and checks every element against its "
-             "proven bound.");
+             nb::arg("fill") = "normal", nb::arg("seed") = 0, nb::arg("device").none() = nb::none(),
+             doc("verify"));
   module.def("check_result", &check_arguments, nb::arg("args"), nb::arg("kernel"),
-             nb::arg("stream").none() = nb::none(),
-             "Checks the result in `out` against the oracle, element by element.");
+             nb::arg("stream").none() = nb::none(), doc("check_result"));
   module.def("measure", &measure_kernel, nb::arg("kernel"), nb::arg("problem"), nb::kw_only(),
-             nb::arg("device") = "cpu", nb::arg("samples") = 11, nb::arg("sample_ms") = 5.0,
-             "Times of a kernel on random data, in rotating buffers larger than the cache.");
+             nb::arg("device").none() = nb::none(), nb::arg("samples") = 11,
+             nb::arg("sample_ms") = 5.0, doc("measure"));
   module.def(
       "doctor",
       [] {
@@ -138,7 +152,7 @@ void bind_checks(nb::module_& module) {
         if (lacks_nvrtc(report) && offer_nvrtc_wheel()) report = examine_machine();
         return to_string(report);
       },
-      "The libraries, devices and cache of this machine.");
+      doc("doctor"));
 }
 
 }  // namespace gemmery::python

@@ -9,6 +9,7 @@
 #include <gemmery/conv_arguments.hpp>
 
 #include "arguments.hpp"
+#include "docs.hpp"
 
 namespace gemmery::python {
 namespace {
@@ -177,7 +178,7 @@ void construct(PyConvArguments* self, std::string_view kind, nb::handle A, nb::h
 }  // namespace
 
 void bind_convolution(nb::module_& module) {
-  nb::class_<PyConvArguments, PyGemmArguments>(module, "ConvArguments")
+  nb::class_<PyConvArguments, PyGemmArguments>(module, "ConvArguments", doc("ConvArguments"))
       .def("__init__", &construct, nb::arg("kind"), nb::arg("A").none(), nb::arg("B").none(),
            nb::arg("out").none(), nb::arg("accumulator_type").none() = nb::none(), nb::kw_only(),
            nb::arg("stride") = 1, nb::arg("padding") = 0,
@@ -186,7 +187,8 @@ void bind_convolution(nb::module_& module) {
            nb::arg("epilogue").none() = nb::none(), nb::arg("performance").none() = nb::none(),
            nb::arg("C").none() = nb::none(), nb::arg("alpha") = 1.0, nb::arg("beta") = 0.0,
            nb::arg("math") = "native")
-      .def("to_device", &refuse_staging, nb::arg("device").none() = nb::none());
+      .def("to_device", &refuse_staging, nb::arg("device").none() = nb::none(),
+           doc("ConvArguments.to_device"));
 }
 
 }  // namespace gemmery::python

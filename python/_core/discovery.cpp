@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "docs.hpp"
 #include "kernels.hpp"
 
 namespace gemmery::python {
@@ -147,8 +148,8 @@ void bind_discovery(nb::module_& module) {
         const std::optional<Kernel> kernel = find_kernel(to_text(kernel_name, "name"));
         return kernel ? nb::cast(PyKernel{*kernel}) : nb::none();
       },
-      nb::arg("name"), "The kernel with this name; None if no family has it.");
-  module.def("provider_names", &provider_names, "Names of the providers, best first.");
+      nb::arg("name"), doc("find_kernel"));
+  module.def("provider_names", &provider_names, doc("provider_names"));
 }
 
 }  // namespace gemmery::python

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bindings.hpp"
+#include "docs.hpp"
 
 namespace gemmery::python {
 namespace {
@@ -86,46 +87,49 @@ std::string where(const EmulatedPlace& place) {
 }
 
 void bind_places(nb::module_& module) {
-  nb::class_<EmulatedPlace>(module, "EmulatedPlace",
-                            "A place in the kernel, and the block and threads that were there. "
-                            "Unknown fields are -1, 0 or \"\".")
-      .def_ro("kernel", &EmulatedPlace::kernel)
-      .def_prop_ro("block",
-                   [](const EmulatedPlace& place) {
-                     return nb::make_tuple(place.block[0], place.block[1], place.block[2]);
-                   })
-      .def_ro("warp", &EmulatedPlace::warp)
-      .def_ro("lane", &EmulatedPlace::lane)
-      .def_ro("ptx_line", &EmulatedPlace::ptx_line)
-      .def_ro("ptx", &EmulatedPlace::ptx_text)
-      .def_ro("file", &EmulatedPlace::source_file)
-      .def_ro("line", &EmulatedPlace::source_line)
-      .def_ro("call_file", &EmulatedPlace::call_file)
-      .def_ro("call_line", &EmulatedPlace::call_line)
+  nb::class_<EmulatedPlace>(module, "EmulatedPlace", doc("EmulatedPlace"))
+      .def_ro("kernel", &EmulatedPlace::kernel, doc("EmulatedPlace.kernel"))
+      .def_prop_ro(
+          "block",
+          [](const EmulatedPlace& place) {
+            return nb::make_tuple(place.block[0], place.block[1], place.block[2]);
+          },
+          doc("EmulatedPlace.block"))
+      .def_ro("warp", &EmulatedPlace::warp, doc("EmulatedPlace.warp"))
+      .def_ro("lane", &EmulatedPlace::lane, doc("EmulatedPlace.lane"))
+      .def_ro("ptx_line", &EmulatedPlace::ptx_line, doc("EmulatedPlace.ptx_line"))
+      .def_ro("ptx", &EmulatedPlace::ptx_text, doc("EmulatedPlace.ptx"))
+      .def_ro("file", &EmulatedPlace::source_file, doc("EmulatedPlace.file"))
+      .def_ro("line", &EmulatedPlace::source_line, doc("EmulatedPlace.line"))
+      .def_ro("call_file", &EmulatedPlace::call_file, doc("EmulatedPlace.call_file"))
+      .def_ro("call_line", &EmulatedPlace::call_line, doc("EmulatedPlace.call_line"))
       .def("__repr__",
            [](const EmulatedPlace& place) { return "EmulatedPlace(" + where(place) + " )"; });
-  nb::class_<EmulatedLine>(module, "EmulatedLine",
-                           "An instruction of the kernel, and whether a lane has executed it.")
-      .def_ro("ptx_line", &EmulatedLine::ptx_line)
-      .def_ro("ptx", &EmulatedLine::ptx_text)
-      .def_ro("file", &EmulatedLine::source_file)
-      .def_ro("line", &EmulatedLine::source_line)
-      .def_ro("has_run", &EmulatedLine::has_run);
+  nb::class_<EmulatedLine>(module, "EmulatedLine", doc("EmulatedLine"))
+      .def_ro("ptx_line", &EmulatedLine::ptx_line, doc("EmulatedLine.ptx_line"))
+      .def_ro("ptx", &EmulatedLine::ptx_text, doc("EmulatedLine.ptx"))
+      .def_ro("file", &EmulatedLine::source_file, doc("EmulatedLine.file"))
+      .def_ro("line", &EmulatedLine::source_line, doc("EmulatedLine.line"))
+      .def_ro("has_run", &EmulatedLine::has_run, doc("EmulatedLine.has_run"));
 }
 
 void bind_findings(nb::module_& module) {
-  nb::class_<EmulationFinding>(module, "EmulationFinding",
-                               "A fault at one place, under one or more schedules.")
-      .def_ro("kind", &EmulationFinding::kind)
-      .def_ro("message", &EmulationFinding::message)
-      .def_prop_ro("place", [](const EmulationFinding& it) { return place_or_none(it.place); })
-      .def_prop_ro("other", [](const EmulationFinding& it) { return place_or_none(it.other); })
-      .def_ro("report", &EmulationFinding::report)
-      .def_ro("is_by_the_letter", &EmulationFinding::is_by_the_letter)
-      .def_ro("ended_block", &EmulationFinding::ended_block)
-      .def_ro("count", &EmulationFinding::count)
-      .def_ro("seeds", &EmulationFinding::seeds)
-      .def_ro("rule", &EmulationFinding::rule)
+  nb::class_<EmulationFinding>(module, "EmulationFinding", doc("EmulationFinding"))
+      .def_ro("kind", &EmulationFinding::kind, doc("EmulationFinding.kind"))
+      .def_ro("message", &EmulationFinding::message, doc("EmulationFinding.message"))
+      .def_prop_ro(
+          "place", [](const EmulationFinding& it) { return place_or_none(it.place); },
+          doc("EmulationFinding.place"))
+      .def_prop_ro(
+          "other", [](const EmulationFinding& it) { return place_or_none(it.other); },
+          doc("EmulationFinding.other"))
+      .def_ro("report", &EmulationFinding::report, doc("EmulationFinding.report"))
+      .def_ro("is_by_the_letter", &EmulationFinding::is_by_the_letter,
+              doc("EmulationFinding.is_by_the_letter"))
+      .def_ro("ended_block", &EmulationFinding::ended_block, doc("EmulationFinding.ended_block"))
+      .def_ro("count", &EmulationFinding::count, doc("EmulationFinding.count"))
+      .def_ro("seeds", &EmulationFinding::seeds, doc("EmulationFinding.seeds"))
+      .def_ro("rule", &EmulationFinding::rule, doc("EmulationFinding.rule"))
       .def("__str__", [](const EmulationFinding& it) { return it.report; })
       .def("__repr__", [](const EmulationFinding& it) {
         return "EmulationFinding(" + it.kind + where(it.place) + ", " + std::to_string(it.count) +
@@ -134,18 +138,19 @@ void bind_findings(nb::module_& module) {
 }
 
 void bind_report(nb::module_& module) {
-  nb::class_<EmulationReport>(module, "EmulationReport",
-                              "The result of `gemmery.emulate`; true if it passed.")
-      .def_ro("kernel", &EmulationReport::kernel)
-      .def_ro("findings", &EmulationReport::findings)
-      .def_prop_ro("outputs", outputs_of)
-      .def_ro("schedules", &EmulationReport::schedules)
-      .def_ro("timed_out", &EmulationReport::timed_out)
-      .def_ro("warp_instructions", &EmulationReport::warp_instructions)
-      .def_ro("lane_instructions", &EmulationReport::lane_instructions)
-      .def_ro("coverage", &EmulationReport::coverage)
-      .def_ro("unused_rules", &EmulationReport::unused_rules)
-      .def_prop_ro("passed", &EmulationReport::passed)
+  nb::class_<EmulationReport>(module, "EmulationReport", doc("EmulationReport"))
+      .def_ro("kernel", &EmulationReport::kernel, doc("EmulationReport.kernel"))
+      .def_ro("findings", &EmulationReport::findings, doc("EmulationReport.findings"))
+      .def_prop_ro("outputs", outputs_of, doc("EmulationReport.outputs"))
+      .def_ro("schedules", &EmulationReport::schedules, doc("EmulationReport.schedules"))
+      .def_ro("timed_out", &EmulationReport::timed_out, doc("EmulationReport.timed_out"))
+      .def_ro("warp_instructions", &EmulationReport::warp_instructions,
+              doc("EmulationReport.warp_instructions"))
+      .def_ro("lane_instructions", &EmulationReport::lane_instructions,
+              doc("EmulationReport.lane_instructions"))
+      .def_ro("coverage", &EmulationReport::coverage, doc("EmulationReport.coverage"))
+      .def_ro("unused_rules", &EmulationReport::unused_rules, doc("EmulationReport.unused_rules"))
+      .def_prop_ro("passed", &EmulationReport::passed, doc("EmulationReport.passed"))
       .def("__bool__", &EmulationReport::passed)
       .def("__str__", [](const EmulationReport& report) { return to_string(report); })
       .def("__repr__", [](const EmulationReport& report) {

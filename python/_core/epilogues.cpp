@@ -10,6 +10,7 @@
 
 #include "arguments.hpp"
 #include "bindings.hpp"
+#include "docs.hpp"
 
 namespace gemmery::python {
 namespace {
@@ -241,7 +242,7 @@ void bind_expressions(nb::module_& module) {
 }
 
 void bind_programs(nb::module_& module) {
-  nb::class_<Program>(module, "Program", "A whole program. Immutable.")
+  nb::class_<Program>(module, "Program", doc("Program"))
       .def(
           "__init__",
           [](Program* self, const nb::str& text) { new (self) Program(to_text(text, "program")); },
@@ -252,9 +253,13 @@ void bind_programs(nb::module_& module) {
             new (self) Program(program_of_results(results));
           },
           nb::arg("results"))
-      .def_prop_ro("text", [](const Program& program) { return program.text(); })
-      .def_prop_ro("inputs", [](const Program& program) { return program.inputs(); })
-      .def_prop_ro("outputs", [](const Program& program) { return program.outputs(); })
+      .def_prop_ro(
+          "text", [](const Program& program) { return program.text(); }, doc("Program.text"))
+      .def_prop_ro(
+          "inputs", [](const Program& program) { return program.inputs(); }, doc("Program.inputs"))
+      .def_prop_ro(
+          "outputs", [](const Program& program) { return program.outputs(); },
+          doc("Program.outputs"))
       .def(
           "__eq__", [](const Program& x, const Program& y) { return x == y; }, nb::is_operator())
       .def("__hash__",
@@ -287,15 +292,19 @@ void bind_epilogues(nb::module_& module) {
   bind_expressions(module);
   bind_programs(module);
   nb::class_<PyEpilogueArguments>(module, "EpilogueArguments", nb::type_slots(arguments_slots),
-                                  "A program with its operands.")
+                                  doc("EpilogueArguments"))
       .def(
           "__init__",
           [](PyEpilogueArguments* self, nb::handle program, const nb::dict& operands) {
             new (self) PyEpilogueArguments(bind_operands(program, operands));
           },
           nb::arg("program"), nb::arg("operands") = nb::dict())
-      .def_prop_ro("program", [](const PyEpilogueArguments& self) { return self.program(); })
-      .def_prop_ro("operands", [](const PyEpilogueArguments& self) { return self.given; });
+      .def_prop_ro(
+          "program", [](const PyEpilogueArguments& self) { return self.program(); },
+          doc("EpilogueArguments.program"))
+      .def_prop_ro(
+          "operands", [](const PyEpilogueArguments& self) { return self.given; },
+          doc("EpilogueArguments.operands"));
 }
 
 }  // namespace gemmery::python

@@ -10,6 +10,7 @@
 #include <gemmery/grouped.hpp>
 
 #include "arguments.hpp"
+#include "docs.hpp"
 
 namespace gemmery::python {
 namespace {
@@ -402,8 +403,8 @@ void set_grouped_data(PyGroupedGemmArguments& self, const std::string& operand, 
 }  // namespace
 
 void bind_grouped(nb::module_& module) {
-  nb::class_<PyGroupedGemmArguments, PyGemmArguments>(module, "GroupedGemmArguments",
-                                                      nb::type_slots(grouped_slots))
+  nb::class_<PyGroupedGemmArguments, PyGemmArguments>(
+      module, "GroupedGemmArguments", nb::type_slots(grouped_slots), doc("GroupedGemmArguments"))
       .def("__init__", &construct, nb::arg("A").none(), nb::arg("B").none(), nb::arg("out").none(),
            nb::arg("accumulator_type").none() = nb::none(), nb::arg("offsets").none() = nb::none(),
            nb::arg("epilogue").none() = nb::none(), nb::kw_only(),
@@ -416,33 +417,38 @@ void bind_grouped(nb::module_& module) {
            nb::arg("gather").none() = nb::none(), nb::arg("gather_divide") = 1,
            nb::arg("scatter").none() = nb::none())
       .def_prop_ro(
-          "A", [](const PyGroupedGemmArguments& self) { return given_of(self.listed.a, self.A); })
+          "A", [](const PyGroupedGemmArguments& self) { return given_of(self.listed.a, self.A); },
+          doc("GroupedGemmArguments.A"))
       .def_prop_ro(
-          "B", [](const PyGroupedGemmArguments& self) { return given_of(self.listed.b, self.B); })
+          "B", [](const PyGroupedGemmArguments& self) { return given_of(self.listed.b, self.B); },
+          doc("GroupedGemmArguments.B"))
       .def_prop_ro(
           "out",
-          [](const PyGroupedGemmArguments& self) { return given_of(self.listed.out, self.out); })
-      .def_prop_ro("C", &given_c)
+          [](const PyGroupedGemmArguments& self) { return given_of(self.listed.out, self.out); },
+          doc("GroupedGemmArguments.out"))
+      .def_prop_ro("C", &given_c, doc("GroupedGemmArguments.C"))
       .def_prop_ro(
           "offsets",
           [](const PyGroupedGemmArguments& self) {
             return self.sizes ? self.sizes->base : nb::none();
           },
-          "The array of sizes as it was given, whatever its form; None where numbers were.")
+          doc("GroupedGemmArguments.offsets"))
       .def_prop_ro(
           "gather",
           [](const PyGroupedGemmArguments& self) {
             return self.gather ? self.gather->base : nb::none();
           },
-          "The indices of rows that are read, as they were given; None without.")
+          doc("GroupedGemmArguments.gather"))
       .def_prop_ro(
           "scatter",
           [](const PyGroupedGemmArguments& self) {
             return self.scatter ? self.scatter->base : nb::none();
           },
-          "The indices of rows that are stored, as they were given; None without.")
-      .def("set_data", &set_grouped_data, nb::arg("operand"), nb::arg("tensor"))
-      .def("to_device", &refuse_staging, nb::arg("device").none() = nb::none());
+          doc("GroupedGemmArguments.scatter"))
+      .def("set_data", &set_grouped_data, nb::arg("operand"), nb::arg("tensor"),
+           doc("GroupedGemmArguments.set_data"))
+      .def("to_device", &refuse_staging, nb::arg("device").none() = nb::none(),
+           doc("GroupedGemmArguments.to_device"));
 }
 
 }  // namespace gemmery::python

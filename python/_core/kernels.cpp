@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The class Kernel: what a kernel is, whether it serves, compiling and running it.
 #include "kernels.hpp"
+#include "docs.hpp"
 
 #include <array>
 #include <cstring>
@@ -299,45 +300,50 @@ Target compile_target(const Kernel& kernel, nb::handle cc) {
 }
 
 void bind_kernels(nb::module_& module) {
-  nb::class_<PyKernel>(module, "Kernel", nb::type_slots(kernel_slots), "A kernel of the library.")
+  nb::class_<PyKernel>(module, "Kernel", nb::type_slots(kernel_slots), doc("Kernel"))
       .def_prop_ro(
-          "name", [](const PyKernel& self) { return self.kernel.name(); },
-          "Stable and unique; find_kernel reads it back.")
-      .def_prop_ro("provider", [](const PyKernel& self) { return self.kernel.family().provider(); })
-      .def_prop_ro("family", [](const PyKernel& self) { return self.kernel.family().name(); })
-      .def_prop_ro("metadata", &metadata_of)
-      .def_ro("predicted_us", &PyKernel::predicted_us,
-              "Predicted microseconds for the problem of the query.")
-      .def_ro("is_measured", &PyKernel::is_measured,
-              "True if the time was measured on this device, not predicted.")
-      .def_prop_ro("design", &design_of)
-      .def_prop_ro("targets", &targets_of)
-      .def_prop_ro("operand_rules", &operand_rules)
+          "name", [](const PyKernel& self) { return self.kernel.name(); }, doc("Kernel.name"))
+      .def_prop_ro(
+          "provider", [](const PyKernel& self) { return self.kernel.family().provider(); },
+          doc("Kernel.provider"))
+      .def_prop_ro(
+          "family", [](const PyKernel& self) { return self.kernel.family().name(); },
+          doc("Kernel.family"))
+      .def_prop_ro("metadata", &metadata_of, doc("Kernel.metadata"))
+      .def_ro("predicted_us", &PyKernel::predicted_us, doc("Kernel.predicted_us"))
+      .def_ro("is_measured", &PyKernel::is_measured, doc("Kernel.is_measured"))
+      .def_prop_ro("design", &design_of, doc("Kernel.design"))
+      .def_prop_ro("targets", &targets_of, doc("Kernel.targets"))
+      .def_prop_ro("operand_rules", &operand_rules, doc("Kernel.operand_rules"))
       .def_prop_ro("_rules_key", &rules_key, "Bytes that are equal for equal operand rules.")
       .def_prop_ro(
           "is_deterministic",
-          [](const PyKernel& self) { return self.kernel.family().is_deterministic(self.kernel); })
-      .def_prop_ro("is_default_epilogue",
-                   [](const PyKernel& self) { return self.kernel.epilogue() == default_epilogue; })
-      .def_prop_ro("epilogue_text",
-                   [](const PyKernel& self) { return text(self.kernel.epilogue()); })
-      .def("supports", &supports, nb::arg("args").none(), nb::arg("cc").none() = nb::none())
+          [](const PyKernel& self) { return self.kernel.family().is_deterministic(self.kernel); },
+          doc("Kernel.is_deterministic"))
+      .def_prop_ro(
+          "is_default_epilogue",
+          [](const PyKernel& self) { return self.kernel.epilogue() == default_epilogue; },
+          doc("Kernel.is_default_epilogue"))
+      .def_prop_ro(
+          "epilogue_text", [](const PyKernel& self) { return text(self.kernel.epilogue()); },
+          doc("Kernel.epilogue_text"))
+      .def("supports", &supports, nb::arg("args").none(), nb::arg("cc").none() = nb::none(),
+           doc("Kernel.supports"))
       .def("compile", &compile, nb::arg("args").none() = nb::none(),
-           nb::arg("cc").none() = nb::none())
+           nb::arg("cc").none() = nb::none(), doc("Kernel.compile"))
       .def("run", &run, nb::arg("args"), nb::arg("compiled_artifact").none() = nb::none(),
            nb::arg("stream").none() = nb::none(), nb::arg("workspace").none() = nb::none(),
            nb::arg("assume_supported_args") = false, nb::kw_only(), nb::arg("max_sms") = 0,
-           nb::arg("verify") = false)
+           nb::arg("verify") = false, doc("Kernel.run"))
       .def(
           "get_workspace_size",
           [](const PyKernel& self, const PyGemmArguments& arguments) {
             return self.kernel.get_workspace_size(*arguments.native);
           },
-          nb::arg("args"), "Bytes of scratch memory that `run` needs for these arguments.")
+          nb::arg("args"), doc("Kernel.get_workspace_size"))
       .def(
           "initialize_workspace", [](const PyKernel&, const PyGemmArguments&, nb::handle) {},
-          nb::arg("args"), nb::arg("workspace").none(),
-          "Does nothing: no kernel of the library needs it.")
+          nb::arg("args"), nb::arg("workspace").none(), doc("Kernel.initialize_workspace"))
       .def(
           "__eq__",
           [](const PyKernel& self, nb::handle other) {

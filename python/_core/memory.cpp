@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of our own, copies between devices, and the Python class Tensor.
+#include "docs.hpp"
 #include "tensors.hpp"
 
 #include <algorithm>
@@ -218,7 +219,7 @@ PyType_Slot tensor_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_ten
 
 void bind_tensors(nb::module_& module) {
   nb::class_<ImportedTensor>(module, "Tensor", nb::is_final(), nb::type_slots(tensor_slots),
-                             "A view of at most five dimensions; it keeps its memory alive.")
+                             doc("Tensor"))
       .def(
           "__init__",
           [](ImportedTensor* self, std::uint64_t data, const std::vector<std::int64_t>& shape,
@@ -229,27 +230,38 @@ void bind_tensors(nb::module_& module) {
           },
           nb::arg("data"), nb::arg("shape"), nb::arg("dtype"), nb::arg("strides") = nb::none(),
           nb::arg("device") = "cuda:0", nb::arg("owner") = nb::none())
-      .def_prop_ro("data_ptr",
-                   [](const ImportedTensor& tensor) {
-                     return reinterpret_cast<std::uintptr_t>(tensor.view.data());
-                   })
-      .def_prop_ro("shape", [](const ImportedTensor& t) { return to_tuple(t.view.shape()); })
-      .def_prop_ro("strides",
-                   [](const ImportedTensor& t) {
-                     return to_tuple(t.view.strides().subspan(t.view.has_pointers() ? 1 : 0));
-                   })
-      .def_prop_ro("has_pointers", [](const ImportedTensor& t) { return t.view.has_pointers(); })
-      .def_prop_ro("dtype", [](const ImportedTensor& t) { return t.view.dtype(); })
-      .def_prop_ro("device",
-                   [](const ImportedTensor& t) {
-                     return t.is_meta ? std::string("meta") : to_string(t.view.device());
-                   })
-      .def_ro("is_fake", &ImportedTensor::is_fake)
-      .def_ro("is_read_only", &ImportedTensor::is_read_only)
-      .def_prop_ro("base", [](const ImportedTensor& t) { return t.base; })
+      .def_prop_ro(
+          "data_ptr",
+          [](const ImportedTensor& tensor) {
+            return reinterpret_cast<std::uintptr_t>(tensor.view.data());
+          },
+          doc("Tensor.data_ptr"))
+      .def_prop_ro(
+          "shape", [](const ImportedTensor& t) { return to_tuple(t.view.shape()); },
+          doc("Tensor.shape"))
+      .def_prop_ro(
+          "strides",
+          [](const ImportedTensor& t) {
+            return to_tuple(t.view.strides().subspan(t.view.has_pointers() ? 1 : 0));
+          },
+          doc("Tensor.strides"))
+      .def_prop_ro(
+          "has_pointers", [](const ImportedTensor& t) { return t.view.has_pointers(); },
+          doc("Tensor.has_pointers"))
+      .def_prop_ro(
+          "dtype", [](const ImportedTensor& t) { return t.view.dtype(); }, doc("Tensor.dtype"))
+      .def_prop_ro(
+          "device",
+          [](const ImportedTensor& t) {
+            return t.is_meta ? std::string("meta") : to_string(t.view.device());
+          },
+          doc("Tensor.device"))
+      .def_ro("is_fake", &ImportedTensor::is_fake, doc("Tensor.is_fake"))
+      .def_ro("is_read_only", &ImportedTensor::is_read_only, doc("Tensor.is_read_only"))
+      .def_prop_ro(
+          "base", [](const ImportedTensor& t) { return t.base; }, doc("Tensor.base"))
       .def("copy_from", &copy_into, nb::arg("source"), nb::arg("stream") = nb::none(),
-           "Copies from a tensor of the same shape and type on any device; on GPUs it waits for "
-           "the copy.")
+           doc("Tensor.copy_from"))
       .def("__dlpack__", &export_tensor, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
            nb::arg("copy") = nb::none())
@@ -267,14 +279,13 @@ void bind_tensors(nb::module_& module) {
         if (nb::isinstance<ImportedTensor>(of)) return nb::borrow(of);
         return nb::cast(import_tensor(of, "tensor"));
       },
-      nb::arg("of"), "A view of a tensor of any framework; nothing is copied.");
+      nb::arg("of"), doc("as_tensor"));
   module.def(
       "empty",
       [](const std::vector<std::int64_t>& shape, nb::handle dtype, nb::handle device) {
         return allocate(shape, to_dtype(dtype, "dtype"), to_device(device, "device"));
       },
-      nb::arg("shape"), nb::arg("dtype"), nb::arg("device") = "cpu",
-      "Memory from the library: packed, row major, not initialised.");
+      nb::arg("shape"), nb::arg("dtype"), nb::arg("device") = "cpu", doc("empty"));
 }
 
 }  // namespace gemmery::python

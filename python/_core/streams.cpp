@@ -8,6 +8,7 @@
 #include <gemmery/buffer.hpp>
 
 #include "arguments.hpp"
+#include "docs.hpp"
 
 namespace gemmery::python {
 namespace {
@@ -153,7 +154,7 @@ void CurrentStream::consider(const ImportedTensor& tensor, std::string_view role
 }
 
 void bind_streams(nb::module_& module) {
-  nb::class_<OwnStream>(module, "Stream", "A stream of a device; destroyed with the object.")
+  nb::class_<OwnStream>(module, "Stream", doc("Stream"))
       .def(
           "__init__",
           [](OwnStream* self, nb::handle device) {
@@ -161,15 +162,20 @@ void bind_streams(nb::module_& module) {
             new (self) OwnStream{where, OwnedStream(where)};
           },
           nb::arg("device") = "cuda:0")
-      .def_prop_ro("device", [](const OwnStream& self) { return to_string(self.device); })
+      .def_prop_ro(
+          "device", [](const OwnStream& self) { return to_string(self.device); },
+          doc("Stream.device"))
       .def("__cuda_stream__",
            [](const OwnStream& self) {
              return nb::make_tuple(0, reinterpret_cast<std::uintptr_t>(self.stream.get().handle()));
            })
-      .def("synchronize", [](const OwnStream& self) {
-        const WithoutGil released;
-        synchronize(self.stream);
-      });
+      .def(
+          "synchronize",
+          [](const OwnStream& self) {
+            const WithoutGil released;
+            synchronize(self.stream);
+          },
+          doc("Stream.synchronize"));
   module.def(
       "resolve_stream",
       [](nb::handle stream, const PyGemmArguments* args) {
@@ -208,8 +214,7 @@ void bind_streams(nb::module_& module) {
         const WithoutGil released;
         synchronize(where.is_cpu() ? Stream::cpu() : Stream::of(handle, where));
       },
-      nb::arg("stream") = nb::none(), nb::arg("device") = "cuda:0",
-      "Waits for everything on a stream of a device.");
+      nb::arg("stream") = nb::none(), nb::arg("device") = "cuda:0", doc("synchronize"));
 }
 
 }  // namespace gemmery::python

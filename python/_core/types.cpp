@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element types, devices and targets.
 #include "bindings.hpp"
+#include "docs.hpp"
 
 #include <algorithm>
 #include <map>
@@ -197,11 +198,15 @@ void bind_types(nb::module_& module) {
   known_dtypes = dtypes_by_object;
   module.attr("_known_dtypes") = dtypes_by_object;
 
-  auto dtypes = nb::enum_<DType>(module, "DType", "The element types of tensors.");
+  auto dtypes = nb::enum_<DType>(module, "DType", doc("DType"));
   for (const DTypeFacts& facts : dtype_table) dtypes.value(facts.name.data(), facts.dtype);
-  dtypes.def_prop_ro("bits", [](DType dtype) { return bit_width(dtype); })
-      .def_prop_ro("alias", [](DType dtype) { return alias(dtype); })
-      .def_prop_ro("is_floating", [](DType dtype) { return is_floating(dtype); })
+  dtypes
+      .def_prop_ro(
+          "bits", [](DType dtype) { return bit_width(dtype); }, doc("DType.bits"))
+      .def_prop_ro(
+          "alias", [](DType dtype) { return alias(dtype); }, doc("DType.alias"))
+      .def_prop_ro(
+          "is_floating", [](DType dtype) { return is_floating(dtype); }, doc("DType.is_floating"))
       .def("__eq__", &equals_dtype, nb::arg("other").none())
       .def("__str__", [](DType dtype) { return name(dtype); })
       .def("__repr__", [](DType dtype) { return "gemmery." + std::string(name(dtype)); });
@@ -210,24 +215,25 @@ void bind_types(nb::module_& module) {
       "dtype", [](nb::handle of) { return to_dtype(of, "dtype"); }, nb::arg("of").none(),
       "The element type that an object stands for: a name, a torch, NumPy or ml_dtypes dtype.");
 
-  nb::class_<DeviceInfo>(module, "DeviceInfo",
-                         "The facts of a device; rates are peaks by data sheet or driver.")
-      .def_ro("name", &DeviceInfo::name)
-      .def_prop_ro("target", [](const DeviceInfo& info) { return to_string(info.target); })
+  nb::class_<DeviceInfo>(module, "DeviceInfo", doc("DeviceInfo"))
+      .def_ro("name", &DeviceInfo::name, doc("DeviceInfo.name"))
+      .def_prop_ro(
+          "target", [](const DeviceInfo& info) { return to_string(info.target); },
+          doc("DeviceInfo.target"))
       .def_prop_ro(
           "cc", [](const DeviceInfo& info) { return int{info.target.architecture}; },
-          "90 for sm_90; 0 for the CPU.")
-      .def_ro("multiprocessors", &DeviceInfo::multiprocessors)
-      .def_ro("shared_bytes_per_block", &DeviceInfo::shared_bytes_per_block)
-      .def_ro("l2_bytes", &DeviceInfo::l2_bytes)
-      .def_ro("memory_bytes", &DeviceInfo::memory_bytes)
-      .def_ro("clock_ghz", &DeviceInfo::clock_ghz)
-      .def_ro("bandwidth_bytes_per_second", &DeviceInfo::bandwidth_bytes_per_second)
+          doc("DeviceInfo.cc"))
+      .def_ro("multiprocessors", &DeviceInfo::multiprocessors, doc("DeviceInfo.multiprocessors"))
+      .def_ro("shared_bytes_per_block", &DeviceInfo::shared_bytes_per_block,
+              doc("DeviceInfo.shared_bytes_per_block"))
+      .def_ro("l2_bytes", &DeviceInfo::l2_bytes, doc("DeviceInfo.l2_bytes"))
+      .def_ro("memory_bytes", &DeviceInfo::memory_bytes, doc("DeviceInfo.memory_bytes"))
+      .def_ro("clock_ghz", &DeviceInfo::clock_ghz, doc("DeviceInfo.clock_ghz"))
+      .def_ro("bandwidth_bytes_per_second", &DeviceInfo::bandwidth_bytes_per_second,
+              doc("DeviceInfo.bandwidth_bytes_per_second"))
       .def_prop_ro(
           "unconfirmed_facts", [](const DeviceInfo& info) { return unconfirmed_facts(info); },
-          "The facts that no source confirms, such as \"L2, clock\"; empty if all are confirmed, "
-          "as "
-          "those of a driver are.");
+          doc("DeviceInfo.unconfirmed_facts"));
 
   module.def(
       "devices",
@@ -236,21 +242,22 @@ void bind_types(nb::module_& module) {
         for (const Device device : devices()) names.push_back(to_string(device));
         return names;
       },
-      "The devices of this machine, \"cuda:0\" …; a GPU is looked for at the first call.");
+      doc("devices"));
   module.def(
       "device_info",
       [](nb::handle device) -> DeviceInfo {
         if (const DeviceInfo* const named = find_named(device)) return *named;
         return device_info(to_device(device, "device"));
       },
-      nb::arg("device"), "The facts of a device of this machine, or of a known one by its name.");
+      nb::arg("device"), doc("device_info"));
   module.def("known_device_names", [] {
     return std::vector<std::string>(known_device_names().begin(), known_device_names().end());
   });
   module.def(
       "parse_target", [](nb::handle cc) { return to_string(to_target(cc)); }, nb::arg("cc"),
       "\"sm_90a\" of \"90a\" or \"sm_90a\", \"sm_90\" of 90.");
-  module.def("version", [] { return std::string(version()); });
+  module.def(
+      "version", [] { return std::string(version()); }, doc("version"));
 }
 
 }  // namespace gemmery::python

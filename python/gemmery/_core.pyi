@@ -23,6 +23,8 @@ DeviceLike = Any
 # --- types, devices ------------------------------------------------------------------------------
 
 class DType(enum.Enum):
+    """The element types of tensors."""
+
     float64 = ...
     float32 = ...
     float16 = ...
@@ -36,38 +38,66 @@ class DType(enum.Enum):
     int32 = ...
     uint32 = ...
     @property
-    def bits(self) -> int: ...
+    def bits(self) -> int:
+        """The bits of one element."""
+
     @property
-    def alias(self) -> str: ...
+    def alias(self) -> str:
+        """The short name: "f16"."""
+
     @property
-    def is_floating(self) -> bool: ...
+    def is_floating(self) -> bool:
+        """True for floating types."""
 
 def dtype(of: DTypeLike) -> DType:
     """The element type of `of`. ValueError for an unknown word, TypeError for an object that is no element type."""
 
 class DeviceInfo:
-    @property
-    def name(self) -> str: ...
-    @property
-    def target(self) -> str: ...
-    @property
-    def cc(self) -> int: ...
-    @property
-    def multiprocessors(self) -> int: ...
-    @property
-    def shared_bytes_per_block(self) -> int: ...
-    @property
-    def l2_bytes(self) -> int: ...
-    @property
-    def memory_bytes(self) -> int: ...
-    @property
-    def clock_ghz(self) -> float: ...
-    @property
-    def bandwidth_bytes_per_second(self) -> float: ...
-    @property
-    def unconfirmed_facts(self) -> str: ...
+    """The facts of a device; rates are peaks by data sheet or driver."""
 
-def devices() -> list[str]: ...
+    @property
+    def name(self) -> str:
+        """The name of the device: "NVIDIA H100 80GB HBM3"."""
+
+    @property
+    def target(self) -> str:
+        """What to compile for: "sm_90a"."""
+
+    @property
+    def cc(self) -> int:
+        """90 for sm_90; 0 for the CPU."""
+
+    @property
+    def multiprocessors(self) -> int:
+        """The number of multiprocessors; of the CPU, of cores."""
+
+    @property
+    def shared_bytes_per_block(self) -> int:
+        """Bytes of shared memory that one block may use."""
+
+    @property
+    def l2_bytes(self) -> int:
+        """Bytes of the L2 cache."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the device's memory."""
+
+    @property
+    def clock_ghz(self) -> float:
+        """The highest clock of the multiprocessors in GHz."""
+
+    @property
+    def bandwidth_bytes_per_second(self) -> float:
+        """The peak bandwidth of memory in bytes per second."""
+
+    @property
+    def unconfirmed_facts(self) -> str:
+        """The facts that no source confirms, such as "L2, clock"; empty if all are confirmed, as those of a driver are."""
+
+def devices() -> list[str]:
+    """The devices of this machine: ["cpu", "cuda:0"]. GPUs are looked for at the first call."""
+
 def device_info(device: DeviceLike | str) -> DeviceInfo:
     """The facts of a device of this machine, or of one of `known_device_names()`, which this machine need not have."""
 
@@ -75,7 +105,9 @@ def known_device_names() -> list[str]: ...
 def parse_target(cc: int | str) -> str:
     """The canonical target: "sm_90a" for 90, "90a" and "sm_90a"; "cpu". ValueError for anything else."""
 
-def version() -> str: ...
+def version() -> str:
+    """The version of the library: "0.1.0"."""
+
 def set_leak_warnings(are_wanted: bool) -> None:
     """Enables or disables reports about objects that are alive when the interpreter exits."""
 
@@ -97,9 +129,13 @@ class Tensor:
         """Memory at an address; strides in elements (None: packed, row major). `owner` is kept alive."""
 
     @property
-    def data_ptr(self) -> int: ...
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """Extents in elements."""
+
     @property
     def strides(self) -> tuple[int, ...]:
         """Strides in elements; for a batch by pointers only those of rows and columns."""
@@ -107,15 +143,21 @@ class Tensor:
     def has_pointers(self) -> bool:
         """True for a batch by pointers; `data_ptr` is then the address of their array."""
     @property
-    def dtype(self) -> DType: ...
+    def dtype(self) -> DType:
+        """The type of the elements."""
+
     @property
-    def device(self) -> str: ...
+    def device(self) -> str:
+        """Where the memory is: "cpu", "cuda:0"."""
+
     @property
     def is_fake(self) -> bool:
         """True for a tensor without memory (torch meta, FakeTensor)."""
 
     @property
-    def is_read_only(self) -> bool: ...
+    def is_read_only(self) -> bool:
+        """True if the owner forbids writes."""
+
     @property
     def base(self) -> object:
         """The object that it was made from; None for memory from the library."""
@@ -158,9 +200,12 @@ class Stream:
 
     def __init__(self, device: DeviceLike = "cuda:0") -> None: ...
     @property
-    def device(self) -> str: ...
+    def device(self) -> str:
+        """The device of the stream: "cuda:0"."""
+
     def __cuda_stream__(self) -> tuple[int, int]: ...
-    def synchronize(self) -> None: ...
+    def synchronize(self) -> None:
+        """Waits for everything on the stream. LaunchError if work on it failed."""
 
 def synchronize(stream: StreamLike = None, device: DeviceLike = "cuda:0") -> None:
     """Waits for everything on a stream of a device."""
@@ -183,8 +228,32 @@ class RuntimeArguments:
     """The base class of all arguments of operations."""
 
     def __init__(self, *, epilogue: EpilogueArguments | None = None, performance: Any = None) -> None: ...
+    epilogue: EpilogueArguments | None
+    """The EpilogueArguments, or None."""
+    performance: Any
+    """The PerformanceControls, or None."""
 
 class GemmArguments(RuntimeArguments):
+    """Dense GEMM, one or a batch: out = alpha A @ B + beta C, then the epilogue.
+
+    A (M, K) or (L, M, K), B (K, N) or (L, K, N), out (M, N) or (L, M, N); C broadcasts to out. A batch of 1, or a matrix
+    without
+    the dimension, serves every matrix of the other operands. Strides may be any, those of
+    out distinct. All memory is on one device. Nothing is copied; the object keeps its operands alive.
+
+    accumulator_type: the type of sums; None: the default for A's and B's types
+        (float32 for floating types of up to 32 bits, int32 for integers, float64).
+    epilogue: EpilogueArguments; their program is computed instead of alpha A @ B + beta C.
+    performance: PerformanceControls.
+    math: "native", or a way to compute with other instructions, such as "tf32" for float32.
+
+    Everything is checked here, once. ValueError (InvalidArgumentError) names the operand, what was expected and what was given;
+    TypeError for an object that is no tensor.
+
+        args = gemmery.GemmArguments(A, B, out, "float32")
+        gemmery.get_kernels(args)[0].run(args)
+    """
+
     def __init__(
         self,
         A: TensorLike,
@@ -199,27 +268,53 @@ class GemmArguments(RuntimeArguments):
         beta: float = 0.0,
         math: str = "native",
     ) -> None: ...
-    A: TensorLike  # as they were given; read only
+    A: TensorLike
+    """The left operand as it was given; read only."""
     B: TensorLike
+    """The right operand as it was given; read only."""
     out: TensorLike
+    """The result as it was given; runs write it."""
     C: TensorLike
-    views: dict[str, Tensor]  # "A", "B", "C", "out", and the epilogue's tensors: rank 3, broadcast
+    """The addend as it was given, or None."""
+    views: dict[str, Tensor]
+    """The operands as the library sees them: rank 3, broadcast dimensions with stride 0 (of a convolution A and B: rank 5,
+    channels last); by name."""
     accumulator_type: DType
+    """The type of the sums."""
     epilogue: EpilogueArguments | None
     performance: Any
     alpha: float
+    """The factor of A @ B."""
     beta: float
+    """The factor of C."""
     math: str
-    problem: str  # its line: "gemm 64x64x64 a=f16"
-    problem_size: tuple[int, int, int, int]  # M, N, K, L
+    """How products are computed: "native", "tf32", …."""
+    problem: str
+    """The problem in one line of text."""
+    problem_size: tuple[int, int, int, int]
+    """(M, N, K, L): extents in elements; L is the number of matrices in the batch."""
     device: str
+    """Where the operands are: "cpu", "cuda:0"."""
     is_fake: bool
+    """True if an operand has no memory (torch meta, FakeTensor): such arguments can be planned for, not run."""
     must_finish: bool
-    def set_data(self, operand: str, tensor: TensorLike | int) -> None: ...
+    """True if a run waits for its end, because an operand's framework (JAX) may reuse memory at once."""
+    def set_data(self, operand: str, tensor: TensorLike | int) -> None:
+        """Replaces the memory of an operand by a tensor, or an address, of the same shape, strides, type and device.
+
+        The tensor is kept alive, an address is not. Runs that are under way still use the former memory. ValueError for an
+        unknown
+        operand, another shape, type or device, or a lower alignment.
+        """
+
     @property
     def _identity(self) -> bytes: ...
-    def set_scalars(self, alpha: float, beta: float) -> None: ...
-    def set_scalar(self, name: str, value: float) -> None: ...
+    def set_scalars(self, alpha: float, beta: float) -> None:
+        """Replaces alpha and beta of the default program, for later runs. ValueError with an epilogue."""
+
+    def set_scalar(self, name: str, value: float) -> None:
+        """Replaces a number of the epilogue by its name, for runs that start afterwards. ValueError if it has none such."""
+
     def to_operands_metadata(self) -> Any:
         """The operands as metadata, in the form in which kernels declare theirs: gemmery.metadata.GemmOperandsMetadata, or
         ElementwiseOperandsMetadata."""
@@ -231,6 +326,12 @@ class GemmArguments(RuntimeArguments):
         """Waits for the work on the stream, and copies the results of staged arguments back to the user's arrays."""
 
 class ElementwiseArguments(GemmArguments):
+    """An elementwise operation: out = A + B, or the epilogue's program of A, B and the operands that it names.
+
+    A and B broadcast to out, of rank 2 or 3. Memory is on one device and is kept alive. ValueError names the operand
+    that does not fit.
+    """
+
     def __init__(
         self,
         A: TensorLike,
@@ -299,11 +400,23 @@ class GroupedGemmArguments(GemmArguments):
         gather_divide: int = 1,
         scatter: TensorLike | None = None,
     ) -> None: ...
-    offsets: TensorLike  # the array of sizes as it was given, whatever its form; None where numbers were
+    A: TensorLike | list[TensorLike]
+    """The left operand, or the list of them, as it was given; read only."""
+    B: TensorLike | list[TensorLike]
+    """The right operand, or the list of them, as it was given; read only."""
+    out: TensorLike | list[TensorLike]
+    """The result, or the list of them, as it was given; runs write it."""
+    C: TensorLike | list[TensorLike] | None
+    """The addend, or the list of them, as it was given; or None."""
+    offsets: TensorLike
+    """The array of sizes as it was given, whatever its form; None where numbers were."""
     gather: TensorLike | None
+    """The indices of rows that are read, as they were given; None without."""
     scatter: TensorLike | None
+    """The indices of rows that are stored, as they were given; None without."""
     def set_data(self, operand: str, tensor: TensorLike | int) -> None:
-        """Replaces the tensor or address of an operand; "sizes", "gather" and "scatter" take other arrays of the same length."""
+        """Replaces the tensor or address of an operand; "sizes", "gather" and "scatter" take other arrays of the same
+        length."""
 
     def to_device(self, device: DeviceLike = None) -> GemmArguments:
         """Refused: copy the tensors to the device and make new arguments."""
@@ -363,33 +476,66 @@ class Kernel:
     """A kernel of the library (own kernels in Python: gemmery.Kernel)."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Stable and unique; find_kernel reads it back."""
+
     @property
-    def provider(self) -> str: ...
+    def provider(self) -> str:
+        """The name of the provider."""
+
     @property
-    def family(self) -> str: ...
+    def family(self) -> str:
+        """The family of kernels: "simt", "sm90"."""
+
     @property
-    def is_default_epilogue(self) -> bool: ...
+    def is_default_epilogue(self) -> bool:
+        """True if the epilogue is alpha * accum + beta * C."""
+
     @property
-    def is_deterministic(self) -> bool: ...
+    def is_deterministic(self) -> bool:
+        """True if equal inputs give equal bits."""
+
     @property
-    def metadata(self) -> KernelMetadata: ...
+    def metadata(self) -> KernelMetadata:
+        """Operands, design, epilogue and targets, as filters see them."""
+
     @property
-    def predicted_us(self) -> float | None: ...
+    def predicted_us(self) -> float | None:
+        """Predicted microseconds for the problem of the query."""
+
     @property
-    def is_measured(self) -> bool: ...
+    def is_measured(self) -> bool:
+        """True if the time was measured on this device, not predicted."""
+
     @property
-    def design(self) -> dict[str, str]: ...
+    def design(self) -> dict[str, str]:
+        """The choices of the kernel as text: tile, stages, …."""
+
     @property
-    def targets(self) -> list[str]: ...
+    def targets(self) -> list[str]:
+        """The targets that it can be compiled for: ["sm_90a"]."""
+
     @property
     def _rules_key(self) -> bytes: ...
     @property
-    def operand_rules(self) -> dict[str, Any]: ...
+    def operand_rules(self) -> dict[str, Any]:
+        """Type, layout and alignment (bytes) of each operand."""
+
     @property
-    def epilogue_text(self) -> str: ...
-    def supports(self, args: RuntimeArguments, cc: int | str | None = None) -> Status: ...
-    def compile(self, args: RuntimeArguments | None = None, cc: int | str | None = None) -> CompiledArtifact: ...
+    def epilogue_text(self) -> str:
+        """The program of the epilogue as text."""
+
+    def supports(self, args: RuntimeArguments, cc: int | str | None = None) -> Status:
+        """True if `run` supports these arguments, on their device or on one of `cc`; otherwise a Status with the reason."""
+
+    def compile(self, args: RuntimeArguments | None = None, cc: int | str | None = None) -> CompiledArtifact:
+        """Compiles for the device of the arguments, or for `cc`, and returns the artifact; from a cache if it is there.
+
+        UnsupportedError if the kernel does not support the arguments, CompileError if the compiler refuses, UnavailableError
+        without a
+        compiler. Ctrl-C ends it.
+        """
+
     def run(
         self,
         args: RuntimeArguments,
@@ -403,8 +549,12 @@ class Kernel:
     ) -> None:
         """verify: waits, and raises VerificationError if an element is outside its proven bound."""
 
-    def get_workspace_size(self, args: RuntimeArguments) -> int: ...
-    def initialize_workspace(self, args: RuntimeArguments, workspace: TensorLike) -> None: ...
+    def get_workspace_size(self, args: RuntimeArguments) -> int:
+        """Bytes of scratch memory that `run` needs for these arguments."""
+
+    def initialize_workspace(self, args: RuntimeArguments, workspace: TensorLike) -> None:
+        """Does nothing: no kernel of the library needs it."""
+
     def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -414,8 +564,11 @@ def get_kernels(
     cc: int | str | None = None,
     providers: Iterable[str] | None = None,
 ) -> list[Kernel]: ...
-def find_kernel(name: str) -> Kernel | None: ...
-def provider_names() -> list[str]: ...
+def find_kernel(name: str) -> Kernel | None:
+    """The kernel with this name; None if no family has it."""
+
+def provider_names() -> list[str]:
+    """Names of the providers, best first."""
 
 class Reason:
     provider: str
@@ -435,6 +588,8 @@ def explain(args: GemmArguments, cc: int | str | None = None) -> Explanation: ..
 # --- artifacts -----------------------------------------------------------------------------------
 
 class CompiledArtifact:
+    """A compiled kernel. Immutable."""
+
     def __init__(self, compiled_obj: object, kernel_obj: object) -> None:
         """The artifact of a user's kernel; those of the library come from `Kernel.compile`."""
 
@@ -495,13 +650,28 @@ class CompiledArtifact:
         """Writes a file that `gemmery.artifact.load` loads without a compiler; `problems` are kept for people to read."""
 
 class PreparedLaunch:
+    """A launch with everything packed. Belongs to one thread at a time."""
+
     def __call__(self, stream: StreamLike = None) -> None: ...
-    def launch(self, stream: StreamLike = None) -> None: ...
-    def set_data(self, operand: str, tensor: TensorLike | int) -> None: ...
-    def set_scalars(self, alpha: float, beta: float) -> None: ...
-    def set_scalar(self, name: str, value: float) -> None: ...
+    def launch(self, stream: StreamLike = None) -> None:
+        """Starts the kernel on a stream and returns; the same as calling the object.
+
+        None is the stream that the operands' framework reports as current. It makes no checks and takes no memory, so it may be
+        captured into a graph. LaunchError if the driver refuses.
+        """
+
+    def set_data(self, operand: str, tensor: TensorLike | int) -> None:
+        """As GemmArguments.set_data; the arguments that it was made of stay as they are."""
+
+    def set_scalars(self, alpha: float, beta: float) -> None:
+        """Replaces alpha and beta for later launches."""
+
+    def set_scalar(self, name: str, value: float) -> None:
+        """Replaces a number of the epilogue by its name for later launches."""
+
     @property
-    def args(self) -> GemmArguments: ...
+    def args(self) -> GemmArguments:
+        """The arguments that it was made of, which it keeps alive."""
 
 def save_artifacts(path: str | os.PathLike[str], artifacts: Sequence[CompiledArtifact], *, with_ptx: bool = False) -> None: ...
 def load_artifacts(path: str | os.PathLike[str]) -> list[CompiledArtifact]: ...
@@ -574,6 +744,8 @@ def function_names() -> list[str]:
 def define_op(name: str, expression: str) -> None: ...
 
 class Program:
+    """A whole program. Immutable."""
+
     @overload
     def __init__(self, text: str) -> None: ...
     @overload
@@ -581,11 +753,17 @@ class Program:
         """(name, value) or (name, value, reduction), reduction "sum", "max", "min" or "amax"."""
 
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """The program as text: "D = relu(accum)"."""
+
     @property
-    def inputs(self) -> list[str]: ...
+    def inputs(self) -> list[str]:
+        """The names of the tensors and numbers that it reads."""
+
     @property
-    def outputs(self) -> list[str]: ...
+    def outputs(self) -> list[str]:
+        """The names of the tensors that it writes."""
+
     def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -597,94 +775,162 @@ class EpilogueArguments:
         type and shape."""
 
     @property
-    def program(self) -> Program: ...
+    def program(self) -> Program:
+        """The program that is computed of the accumulators."""
+
     @property
-    def operands(self) -> dict[str, TensorLike | float]: ...
+    def operands(self) -> dict[str, TensorLike | float]:
+        """The tensors and numbers by name, as they were given."""
 
 # --- verification, measurement -------------------------------------------------------------------
 
 class VerifyReport:
+    """The result of a check. `passed`: every element is within its bound, and nothing else was written. `without_bound`:
+    elements without a bound."""
+
     passed: bool
+    """True if every element is within its bound and nothing else was written."""
     seed: int
+    """The seed of the random operands."""
     elements: int
+    """The number of elements that were compared."""
     mismatches: int
+    """The number of elements outside their bounds."""
     without_bound: int
-    open: int  # its former name, until the next version
+    """The number of elements that have no bound and were not compared."""
+    open: int
+    """The former name of `without_bound`, until the next version."""
     worst_ratio: float
+    """The largest error divided by its bound; at most 1 if it passed."""
     worst_error: float
+    """The largest absolute error."""
     guard_violations: int
+    """The number of bytes around the result that were written."""
     method: str
+    """How the exact result was computed."""
     first_failure: str
+    """The first element outside its bound, with its values; "" if there is none."""
 
 def verify(
     kernel: Kernel,
-    problem: str,
+    problem: str | GemmArguments,
     *,
     fill: Literal["normal", "uniform", "integers"] = "normal",
     seed: int = 0,
-    device: DeviceLike = "cpu",
-) -> VerifyReport: ...
+    device: DeviceLike = None,
+) -> VerifyReport:
+    """Runs a kernel on random operands and checks every element against its proven bound.
+
+    problem: a line of text, or arguments, whose problem is meant; their memory is neither read nor written.
+    device: where to run; None: the arguments' device, or the CPU for a line of text. The call waits. UnsupportedError if the
+    kernel does not support the problem.
+    """
+
 def check_result(args: GemmArguments, kernel: Kernel, stream: StreamLike = None) -> VerifyReport:
     """Checks the result in `out` against the oracle, element by element; if it is on a GPU, it is copied first."""
 
 def measure(
-    kernel: Kernel, problem: str, *, device: DeviceLike = "cpu", samples: int = 11, sample_ms: float = 5.0
-) -> dict[str, float]: ...
-def doctor() -> str: ...
+    kernel: Kernel, problem: str | GemmArguments, *, device: DeviceLike = None, samples: int = 11, sample_ms: float = 5.0
+) -> dict[str, float]:
+    """Times of a kernel on random data, in buffers that rotate and are larger than the cache; microseconds.
+
+    problem, device: as those of `verify`. samples: how many; sample_ms: milliseconds that each lasts at least.
+    The keys: median_us, minimum_us, maximum_us, quartile_low_us, quartile_high_us, flops_per_second, roofline_us (the least
+    time
+    that the device's peaks allow), roofline_share (that divided by the median).
+    """
+
+def doctor() -> str:
+    """The libraries, devices and cache of this machine, as text."""
 
 # --- kernels on emulated devices; gemmery.emulate converts ----------------------------------------
 
 class EmulatedPlace:
     """A place in the kernel, and the block and threads that were there. Unknown fields are -1, 0 or ""."""
 
-    kernel: str  # as in the source
+    kernel: str
+    """The name of the kernel, as in the source."""
     block: tuple[int, int, int]
+    """The index of the block: (x, y, z)."""
     warp: int
+    """The number of the warp in its block."""
     lane: int
-    ptx_line: int  # the first is 1
+    """The number of the lane in its warp."""
+    ptx_line: int
+    """The line of the PTX; the first is 1."""
     ptx: str
+    """The instruction."""
     file: str
+    """The source file."""
     line: int
-    call_file: str  # where the outermost function that was inlined there is called
+    """The line of the source file."""
+    call_file: str
+    """The file that calls the outermost function that was inlined there."""
     call_line: int
+    """The line of this call."""
 
 class EmulatedLine:
     """An instruction of the kernel, and whether a lane has executed it."""
 
     ptx_line: int
+    """The line of the PTX; the first is 1."""
     ptx: str
+    """The instruction."""
     file: str
+    """The source file, or ""."""
     line: int
+    """The line of the source file, or 0."""
     has_run: bool
+    """True if a lane has executed it."""
 
 class EmulationFinding:
     """A fault at one place, under one or more schedules; str() is the report for people."""
 
-    kind: str  # "race", "out of bounds", ...; "results differ" of schedules
-    message: str  # what is wrong, and what to do
+    kind: str
+    """ "race", "out of bounds", …; "results differ" of schedules."""
+    message: str
+    """What is wrong, and what to do."""
     place: EmulatedPlace | None
-    other: EmulatedPlace | None  # the other access of a race
+    """The EmulatedPlace of the fault, or None."""
+    other: EmulatedPlace | None
+    """The EmulatedPlace of the other access of a race, or None."""
     report: str
-    is_by_the_letter: bool  # the order is missing, but nothing else could have come of it
+    """The report for people, as str() gives it."""
+    is_by_the_letter: bool
+    """True if the order is missing, but nothing else could have come of it."""
     ended_block: bool
+    """True if the block could not go on."""
     count: int
+    """How often it was found."""
     seeds: list[int]
-    rule: str  # that suppresses it; "": none
+    """The seeds of the schedules that have it."""
+    rule: str
+    """The rule that suppresses it; "" without one."""
 
 class EmulationReport:
     """The result of `gemmery.emulate`: true if no wrong result is possible and time did not run out; str() is the whole
     report."""
 
     kernel: str
+    """The name of the kernel, as in the source."""
     findings: list[EmulationFinding]
-    outputs: list[tuple[int, bytes, int]]  # of each buffer: argument, contents after the first schedule, bytes never written
+    """The faults, one for each place."""
+    outputs: list[tuple[int, bytes, int]]
+    """Of each buffer: its argument, its contents after the first schedule, and the number of bytes never written."""
     schedules: int
+    """The number of schedules that were run."""
     timed_out: bool
+    """True if time ran out before the last schedule ended."""
     warp_instructions: int
+    """Instructions executed, counted once for a warp."""
     lane_instructions: int
+    """Instructions executed, counted for each lane."""
     coverage: list[EmulatedLine]
+    """An EmulatedLine for each instruction, if coverage was asked for."""
     unused_rules: list[str]
+    """Rules that suppressed nothing."""
     passed: bool
+    """True if no wrong result is possible and time did not run out."""
 
     def __bool__(self) -> bool: ...
 

@@ -31,6 +31,7 @@ class GlobalOptions:
 
     @property
     def log_level(self) -> str:
+        """The lowest level of messages that reach the program's logging."""
         return self._log_level
 
     @log_level.setter
@@ -42,6 +43,7 @@ class GlobalOptions:
 
     @property
     def use_tvm_ffi(self) -> bool:
+        """Always False."""
         return False
 
     @use_tvm_ffi.setter
@@ -54,4 +56,5 @@ class GlobalOptions:
         return {"log_level": self.log_level}
 
     def restore(self, saved: dict[str, Any]) -> None:
+        """Sets the options as `save` gave them."""
         self.log_level = saved["log_level"]

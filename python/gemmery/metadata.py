@@ -122,6 +122,8 @@ class OperandsMetadata:
 
 @dataclasses.dataclass(frozen=True)
 class GemmOperandsMetadata(OperandsMetadata):
+    """What a kernel requires of the operands of a GEMM. C is None if it has none; math is "native", "tf32", …."""
+
     A: TensorAttributes
     B: TensorAttributes
     out: TensorAttributes
@@ -136,6 +138,7 @@ class GemmOperandsMetadata(OperandsMetadata):
             object.__setattr__(self, "math", "tf32")
 
     def supports(self, args: Any) -> Status:
+        """True if GemmArguments meet these; otherwise a status that names the operand."""
         status = self._tensors_support(args, _core.GemmArguments)
         if status and args.accumulator_type != self.accumulator_type:
             return Status.fail(f"expected accumulator type {self.accumulator_type}, got {args.accumulator_type}")
@@ -144,11 +147,14 @@ class GemmOperandsMetadata(OperandsMetadata):
 
 @dataclasses.dataclass(frozen=True)
 class ElementwiseOperandsMetadata(OperandsMetadata):
+    """What a kernel requires of the operands of an elementwise operation."""
+
     A: TensorAttributes
     B: TensorAttributes
     out: TensorAttributes
 
     def supports(self, args: Any) -> Status:
+        """True if ElementwiseArguments meet these; otherwise a status that names the operand."""
         return self._tensors_support(args, _core.ElementwiseArguments)
 
 

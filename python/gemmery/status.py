@@ -16,6 +16,7 @@ class Status:
 
     @classmethod
     def success(cls) -> Status:
+        """A status that is true."""
         return cls()
 
     @classmethod
@@ -24,6 +25,7 @@ class Status:
         return cls(error if isinstance(error, Exception) else ValueError(error))
 
     def raise_on_error(self) -> None:
+        """Raises the error, if there is one."""
         if self.error is not None:
             raise self.error
 

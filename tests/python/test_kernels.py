@@ -534,3 +534,17 @@ def test_designs_for_blackwell_are_designs_with_two_choices_more():
     assert design.use_2cta_mma and not design.use_tma_store
     with pytest.raises(AttributeError, match="this design has no 'schedule'"):
         _ = design.schedule
+
+
+def test_verify_and_measure_take_arguments_as_well_as_text(gemm):
+    args, _ = gemm(8, 9, 10, alpha=2.0)
+    kernel = gemmery.get_kernels(args)[0]
+    before = args.out.copy()
+    assert gemmery.verify(kernel, args).passed
+    assert (
+        gemmery.measure(kernel, args, samples=1, sample_ms=0.01).keys()
+        == gemmery.measure(kernel, args.problem, samples=1, sample_ms=0.01).keys()
+    )
+    numpy.testing.assert_array_equal(args.out, before)  # the problem alone is meant
+    with pytest.raises(TypeError, match="problem: expected a line of text or GemmArguments, got int"):
+        gemmery.verify(kernel, 5)

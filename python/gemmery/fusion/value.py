@@ -253,12 +253,15 @@ class Value:
     astype = type = to
 
     def float(self) -> Value:
+        """The value rounded to float32."""
         return self.to("float32")
 
     def half(self) -> Value:
+        """The value rounded to float16."""
         return self.to("float16")
 
     def bfloat16(self) -> Value:
+        """The value rounded to bfloat16."""
         return self.to("bfloat16")
 
     def where(self, condition: Any, other: Any) -> Value:
