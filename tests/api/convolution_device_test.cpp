@@ -98,12 +98,6 @@ void expect_right_by_any(const ProblemLine& line, const Served& served, Draw& dr
   expect_right(line, kernels[static_cast<std::size_t>(draw.below(std::ssize(kernels)))], served);
 }
 
-// simt runs no dgrad with a stride.
-bool is_served(const GemmProblem& problem, const Served& served) {
-  return served.family != simt.family || problem.convolution->kind != ConvKind::dgrad ||
-         problem.convolution->stride == Spatial{1, 1, 1};
-}
-
 class ConvolutionOnDevices : public testing::TestWithParam<Served> {};
 
 TEST_P(ConvolutionOnDevices, awkward_geometries_are_within_the_bounds) {
@@ -115,7 +109,7 @@ TEST_P(ConvolutionOnDevices, awkward_geometries_are_within_the_bounds) {
       if (!is_soak() && draw.below(4) > 0) continue;
       const GemmProblem problem =
           problem_of(tests::read_row(text).conv, kind, draw_products(GetParam(), draw));
-      if (problem.flops() > most_flops || !is_served(problem, GetParam())) continue;
+      if (problem.flops() > most_flops) continue;
       expect_right_by_any({.problem = problem}, GetParam(), draw);
       ++count;
     }
@@ -155,7 +149,7 @@ TEST_P(ConvolutionOnDevices, random_problems_are_within_the_bounds) {
     const ConvKind kind = kinds[static_cast<std::size_t>(draw.below(3))];
     const GemmProblem problem = problem_of(conv, kind, draw_products(GetParam(), draw),
                                            draw.below(2) * unit * draw.below(4));
-    if (!is_served(problem, GetParam()) || problem.flops() > 1e7) continue;
+    if (problem.flops() > 1e7) continue;
     ++count;
     // Some are plain GEMMs.
     if (kernels_of(problem, GetParam()).empty() && reason_of(problem, GetParam()).empty()) continue;
@@ -203,22 +197,13 @@ TEST_P(ConvolutionOnDevices, what_is_not_served_is_refused_by_name) {
             "B: expected filters whose taps and channels are adjacent, got other strides");
   EXPECT_EQ(of("conv2d_wgrad 2x8x8x8 k=8 r=3 s=3 a=f16/strides=2000,100,10"),
             "A: expected pixels at one distance, got other strides");
-}
-
-TEST(ConvolutionOnDevicesRefused, strides_of_dgrad) {
-  const auto of = [](const char* text, const Served& served) {
-    return reason_of(parse_problem(text).problem, served);
-  };
-  EXPECT_EQ(of("conv2d_dgrad 2x8x8x8 k=8 r=3 s=3 pad=1 stride=2 a=f16", simt),
-            "stride: expected 1 for dgrad, got a larger one");
   EXPECT_EQ(of("conv2d_dgrad 2x8x8x8 k=8 r=3 s=3 pad=1 stride=2 a=f16 epilogue=\"D = accum; sums = "
-               "sum(D)\" sums=f32[n]",
-               sm80),
+               "sum(D)\" sums=f32[n]"),
             "epilogue: expected no reductions beside a dgrad with a stride, got some");
 }
 
 // Phases with many taps, few and none, by every layout of their rows.
-TEST(ConvolutionOnTensorCores, strided_gradients_are_within_the_bounds) {
+TEST_P(ConvolutionOnDevices, strided_gradients_are_within_the_bounds) {
   Draw draw(tests::random_seed(), 1);
   for (const char* const text :
        {"conv2d_dgrad 2x15x14x16 k=24 r=3 s=3 pad=1 stride=2 a=f16",
@@ -231,7 +216,7 @@ TEST(ConvolutionOnTensorCores, strided_gradients_are_within_the_bounds) {
         "conv2d_dgrad 2x15x14x16 k=24 r=3 s=3 pad=1 stride=2 a=f16 out=f32 epilogue=\"D = "
         "relu(accum + bias) + residual\" bias=f32[n] residual=f32",
         "conv2d_dgrad 2x15x14x16 k=24 r=3 s=3 pad=1 stride=2 a=f16 alpha=0 c=f16 beta=1"})
-    expect_right_by_any(parse_problem(text), sm80, draw);
+    expect_right_by_any(parse_problem(text), GetParam(), draw);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ConvolutionOnDevices, testing::Values(simt, sm80),

@@ -78,7 +78,7 @@ constexpr DeviceFault fault_table[] = {
                  "pixel += here * along.stride.divisor * scale;"}}}},
     {.name = "the phase is read before it is known",
      .kernel = phases,
-     .edits = {{{"keep_phase(kept, params, phase);\n    __syncthreads();",
+     .edits = {{{"keep_phase(kept, params, phase);\n  __syncthreads();",
                  "keep_phase(kept, params, phase);"}}}},
 };
 

@@ -70,4 +70,7 @@ struct PhaseParams {
   unsigned is_reversed;
 };
 
+/// What a block knows of its tile's phase, in shared memory.
+inline constexpr int kept_phase_bytes = 368;
+
 }  // namespace gemmery::abi

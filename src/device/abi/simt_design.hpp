@@ -3,6 +3,7 @@
 // which designs are legal.
 #pragma once
 
+#include <device/abi/conv_phases.hpp>
 #include <device/abi/dtype.hpp>
 #include <device/abi/group_schedule.hpp>
 #include <device/abi/host_device.hpp>
@@ -43,6 +44,7 @@ struct SimtDesign {
   bool has_c;
   IndexedExtent indexed = IndexedExtent::none;
   ConvolutionKind convolution = ConvolutionKind::none;
+  bool has_phases = false;  // a dgrad with a stride
 
   bool operator==(const SimtDesign&) const = default;
 };
@@ -110,7 +112,15 @@ constexpr int reduction_bytes(const SimtDesign& design) {
 }
 
 GEMMERY_HOST_DEVICE
+constexpr int phase_offset(const SimtDesign& design) {
+  const int staged = stage_bytes(design) * design.stages;
+  return ((staged > reduction_bytes(design) ? staged : reduction_bytes(design)) + 15) / 16 * 16;
+}
+
+/// With phases: the tile's phase, and the row of out for each row of the tile, after these.
+GEMMERY_HOST_DEVICE
 constexpr int shared_bytes(const SimtDesign& design) {
+  if (design.has_phases) return phase_offset(design) + kept_phase_bytes + 4 * design.tile_m;
   const int staged = stage_bytes(design) * design.stages;
   return staged > reduction_bytes(design) ? staged : reduction_bytes(design);
 }

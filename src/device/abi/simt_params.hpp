@@ -2,6 +2,7 @@
 // The run-time parameters of a simt kernel, byte for byte as the host passes them.
 #pragma once
 
+#include <device/abi/conv_phases.hpp>
 #include <device/abi/host_device.hpp>
 #include <device/abi/tile_order.hpp>
 #include <device/abi/window_params.hpp>
@@ -37,6 +38,12 @@ struct SimtConvParams {
   SimtParams gemm;
   WindowParams a;
   WindowParams b;
+};
+
+/// A dgrad with a stride; the windows are those of any phase.
+struct SimtPhaseParams {
+  SimtConvParams conv;
+  PhaseParams phases;
 };
 
 static_assert(sizeof(SimtMatrix) == 32);

@@ -3,6 +3,7 @@
 // and which designs are legal.
 #pragma once
 
+#include <device/abi/conv_phases.hpp>
 #include <device/abi/dtype.hpp>
 #include <device/abi/group_schedule.hpp>
 #include <device/abi/host_device.hpp>
@@ -252,7 +253,6 @@ constexpr int kept_pixels_offset(const Sm80Design& design) {
 }
 
 /// With phases: after these the phase's windows, and the row of out for each row of the tile.
-inline constexpr int kept_phase_bytes = 368;
 GEMMERY_HOST_DEVICE
 constexpr int kept_phase_offset(const Sm80Design& design) {
   return kept_pixels_offset(design) + (kept_pixels_bytes(design) + 15) / 16 * 16;

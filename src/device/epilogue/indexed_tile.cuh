@@ -21,28 +21,40 @@ template <abi::SimtDesign design>
 class IndexedTargets {
  public:
   /// The thread's first accumulator is of this row and column of all groups.
-  __device__ IndexedTargets(const abi::SimtParams& params, const abi::IndexParams& scatter,
+  __device__ IndexedTargets(const abi::SimtParams& params, const abi::IndexParams* scatter,
                             unsigned row, unsigned column)
       : params_(params), scatter_(scatter), row_(row), column_(column) {}
+
+  /// The same where the rows of out for those of the tile from its row `in_tile` on are known.
+  __device__ IndexedTargets(const abi::SimtParams& params, const int* rows_of_out, int in_tile,
+                            unsigned row, unsigned column)
+      : params_(params),
+        scatter_(nullptr),
+        rows_of_out_(rows_of_out + in_tile),
+        row_(row),
+        column_(column) {}
 
   /// The row and column of out; no_element if there is none.
   __device__ int row(int thread_row) const {
     const unsigned own = row_ + static_cast<unsigned>(row_spread(design).offset(thread_row));
     if (own >= params_.m) return no_element;
-    if constexpr (design.indexed == abi::IndexedExtent::rows) return find_element(scatter_, own);
+    if constexpr (design.has_phases) return rows_of_out_[own - row_];
+    if constexpr (design.indexed == abi::IndexedExtent::rows) return find_element(*scatter_, own);
     return static_cast<int>(own);
   }
   __device__ int column(int thread_column) const {
     const unsigned own =
         column_ + static_cast<unsigned>(column_spread(design).offset(thread_column));
     if (own >= params_.n) return no_element;
-    if constexpr (design.indexed == abi::IndexedExtent::columns) return find_element(scatter_, own);
+    if constexpr (design.indexed == abi::IndexedExtent::columns)
+      return find_element(*scatter_, own);
     return static_cast<int>(own);
   }
 
  private:
   const abi::SimtParams& params_;
-  const abi::IndexParams& scatter_;
+  const abi::IndexParams* const scatter_;
+  const int* const rows_of_out_ = nullptr;  // in shared memory
   const unsigned row_;
   const unsigned column_;
 };
@@ -96,7 +108,7 @@ __device__ __forceinline__ void store_indexed_program(
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
   using Run = OutputRun<design>;
   static_assert(!has_reductions<Epilogue>(), "reductions need adjacent rows and columns");
-  constexpr bool is_of_rows = design.indexed == abi::IndexedExtent::rows;
+  constexpr bool is_of_rows = design.indexed == abi::IndexedExtent::rows || design.has_phases;
   constexpr int columns = is_of_rows ? column_spread(design).chunk : 1;
   constexpr int length = is_of_rows && Run::is_along_row ? Run::length : 1;
   const ProgramBatch<Epilogue> origin(epilogue, batch);

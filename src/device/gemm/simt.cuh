@@ -73,10 +73,12 @@ struct SimtOrigin {
   unsigned k;
 };
 
-/// The indices of elements of groups, in kernels that find some by them.
+/// The indices of elements of groups, in kernels that find some by them; with phases the rows of
+/// out for those of the tile.
 struct SimtIndices {
   const abi::IndexParams* gather;
   const abi::IndexParams* scatter;
+  const int* rows_of_out;
 };
 
 /// The windows of a convolution's operands.
@@ -139,7 +141,8 @@ class SimtGemm {
   using Word = typename Shared::Word;
   using Arithmetic = ArithmeticOf<design.accumulator>;
   using Number = typename Arithmetic::Accumulator;
-  static constexpr bool is_indexed = design.indexed != abi::IndexedExtent::none;
+  static constexpr bool is_indexed =
+      design.indexed != abi::IndexedExtent::none || design.has_phases;
   static constexpr bool gathers_a = design.indexed == abi::IndexedExtent::rows;
   static constexpr bool gathers_b = design.indexed == abi::IndexedExtent::columns;
   static constexpr bool has_pixels_of_a = design.convolution == abi::ConvolutionKind::fprop ||
@@ -193,7 +196,11 @@ class SimtGemm {
   }
 
   __device__ IndexedTargets<design> targets(const abi::TilePosition& tile) const {
-    return {params_, *indices_.scatter, first_row(tile) + static_cast<unsigned>(place_.row),
+    if constexpr (design.has_phases)
+      return {params_, indices_.rows_of_out, place_.row,
+              first_row(tile) + static_cast<unsigned>(place_.row),
+              first_column(tile) + static_cast<unsigned>(place_.column)};
+    return {params_, indices_.scatter, first_row(tile) + static_cast<unsigned>(place_.row),
             first_column(tile) + static_cast<unsigned>(place_.column)};
   }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "operation/convolution.hpp"
+#include "providers/templates/epilogue_parameters.hpp"
 
 namespace gemmery::templates {
 
@@ -45,6 +46,8 @@ bool are_pixels_of_a_matrix(const GemmProblem& problem) noexcept {
 }
 
 std::string find_window_failure(const GemmProblem& problem) {
+  if (has_phases(*problem.convolution) && has_reductions(problem.epilogue))
+    return "epilogue: expected no reductions beside a dgrad with a stride, got some";
   const ConvKind kind = problem.convolution->kind;
   if (kind == ConvKind::fprop && !are_filters_matrix(*problem.convolution))
     return "B: expected filters whose taps and channels are adjacent, got other strides";
@@ -119,6 +122,35 @@ abi::PhaseDimension phase_dimension(const Convolution& convolution, std::size_t 
           .most = divisor_of(phases_along(convolution, d)),
           .pixels = {divisor_of(most_pixels), divisor_of(most_pixels - 1)},
           .taps = {divisor_of(most_taps), divisor_of(most_taps - 1)}};
+}
+
+namespace {
+
+// Of the largest phase, in one matrix of out.
+unsigned tile_rows_of_phase(const GemmProblem& problem, int tile_m) {
+  const Convolution& convolution = *problem.convolution;
+  std::int64_t rows = rows_of_phase(convolution);
+  if (convolution.batch == ConvBatch::images && convolution.images > 0) rows /= convolution.images;
+  return static_cast<unsigned>((rows + tile_m - 1) / tile_m);
+}
+
+}  // namespace
+
+unsigned tile_rows_of_phases(const GemmProblem& problem, int tile_m) noexcept {
+  return static_cast<unsigned>(count_phases(*problem.convolution) *
+                               tile_rows_of_phase(problem, tile_m));
+}
+
+abi::PhaseParams phase_params(const GemmProblem& problem, int tile_m) {
+  const Convolution& convolution = *problem.convolution;
+  abi::PhaseParams params{};
+  for (std::size_t d = 0; d < 3; ++d) params.along[d] = phase_dimension(convolution, d);
+  params.tile_rows = divisor_of(tile_rows_of_phase(problem, tile_m));
+  params.images =
+      static_cast<unsigned>(convolution.batch == ConvBatch::images ? 1 : convolution.images);
+  params.filters = static_cast<unsigned>(convolution.filters / convolution.groups);
+  params.is_reversed = convolution.mode == ConvMode::convolution ? 1 : 0;
+  return params;
 }
 
 }  // namespace gemmery::templates

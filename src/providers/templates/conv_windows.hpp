@@ -27,8 +27,9 @@ bool are_filters_matrix(const Convolution& convolution) noexcept;
 std::int64_t pixel_stride_of_a(const GemmProblem& problem) noexcept;
 bool are_pixels_of_a_matrix(const GemmProblem& problem) noexcept;
 
-// The matrix among the operands that has none: w of fprop without gaps between taps and channels,
-// dy of wgrad with pixels at one distance. Returns the failed constraint in words, or nothing.
+// What kernels that find elements by pixel and tap do not do: w of fprop with gaps between taps and
+// channels, dy of wgrad with pixels at several distances, reductions beside a dgrad with a stride.
+// Returns the failed constraint in words, or nothing.
 std::string find_window_failure(const GemmProblem& problem);
 
 // Channels of one tap of A, which are adjacent.
@@ -49,5 +50,10 @@ std::int64_t rows_of_phase(const Convolution& convolution) noexcept;
 
 // How the phases along a dimension are found.
 abi::PhaseDimension phase_dimension(const Convolution& convolution, std::size_t d);
+
+// Rows of tiles of all phases in one matrix of out, as many for each, and the parameters of kernels
+// for tiles of this many rows.
+unsigned tile_rows_of_phases(const GemmProblem& problem, int tile_m) noexcept;
+abi::PhaseParams phase_params(const GemmProblem& problem, int tile_m);
 
 }  // namespace gemmery::templates

@@ -79,7 +79,7 @@ int word_bytes(SimtArithmetic arithmetic) noexcept {
 // Behind a name, in the order of SimtForm.
 constexpr std::array<std::string_view, simt_form_count> form_words{
     "",      "groups", "groups-rows", "groups-columns", "groups-host", "groups-list",
-    "fprop", "dgrad",  "wgrad"};
+    "fprop", "dgrad",  "wgrad",       "dgrad-strided"};
 
 abi::IndexedExtent indexed_extent(SimtForm form) noexcept {
   switch (form) {
@@ -97,6 +97,7 @@ abi::ConvolutionKind convolution_kind(SimtForm form) noexcept {
     case SimtForm::fprop:
       return abi::ConvolutionKind::fprop;
     case SimtForm::dgrad:
+    case SimtForm::strided_dgrad:
       return abi::ConvolutionKind::dgrad;
     case SimtForm::wgrad:
       return abi::ConvolutionKind::wgrad;
@@ -231,7 +232,8 @@ abi::SimtDesign simt_design(const OperandRules& rules, const SimtTile& tile) noe
           .stages = tile.stages,
           .has_c = rules.has_c,
           .indexed = indexed_extent(tile.form),
-          .convolution = convolution_kind(tile.form)};
+          .convolution = convolution_kind(tile.form),
+          .has_phases = tile.form == SimtForm::strided_dgrad};
 }
 
 abi::SimtDesign simt_design(const Kernel& kernel) noexcept {

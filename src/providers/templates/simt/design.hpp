@@ -29,9 +29,10 @@ enum class SimtForm : std::uint8_t {
   listed,
   fprop,
   dgrad,
-  wgrad
+  wgrad,
+  strided_dgrad
 };
-inline constexpr std::size_t simt_form_count = 9;
+inline constexpr std::size_t simt_form_count = 10;
 constexpr bool is_convolution(SimtForm form) noexcept { return form >= SimtForm::fprop; }
 constexpr bool are_groups(SimtForm form) noexcept {
   return form != SimtForm::gemm && !is_convolution(form);

@@ -26,14 +26,6 @@ namespace {
 
 // --- constraints --------------------------------------------------------------------------------
 
-// What its kernels do not do for a convolution.
-std::string find_conv_failure(const GemmProblem& problem) {
-  const Convolution& convolution = *problem.convolution;
-  if (convolution.kind == ConvKind::dgrad && convolution.stride != Spatial{1, 1, 1})
-    return "stride: expected 1 for dgrad, got a larger one";
-  return find_window_failure(problem);
-}
-
 std::string find_label_failure(const GemmProblem& problem, SimtArithmetic arithmetic);
 
 // What of sizes or problems in host memory a launch does not hold.
@@ -57,7 +49,7 @@ std::string find_failure(const Query& query) {
   }
   failure = find_output_failure(simt_outputs(*arithmetic), problem);
   if (failure.empty()) failure = find_math_failure(problem);
-  if (failure.empty() && problem.convolution) failure = find_conv_failure(problem);
+  if (failure.empty() && problem.convolution) failure = find_window_failure(problem);
   if (!failure.empty() || !problem.groups) return failure;
   failure = find_group_failure(problem);
   if (failure.empty()) failure = find_indexed_reduction_failure(problem);
@@ -82,7 +74,9 @@ bool holds_whole_runs(const OperandRule& rule, const SimtTile& tile, SimtArithme
 // True if the number of tiles of one matrix is within the limits of a grid.
 bool fits_grid(const SimtTile& tile, const GemmProblem& problem) {
   if (problem.groups) return fits_grouped_grid({.m = tile.m, .n = tile.n}, problem);
-  return abi::fits_grid(abi::tiles_along(static_cast<unsigned>(problem.m), tile.m),
+  return abi::fits_grid(tile.form == SimtForm::strided_dgrad
+                            ? tile_rows_of_phases(problem, tile.m)
+                            : abi::tiles_along(static_cast<unsigned>(problem.m), tile.m),
                         abi::tiles_along(static_cast<unsigned>(problem.n), tile.n));
 }
 
@@ -118,17 +112,19 @@ std::string_view text_of(SimtForm form) {
       return "dgrad";
     case SimtForm::wgrad:
       return "wgrad";
+    case SimtForm::strided_dgrad:
+      return "dgrad";
     default:
       return "elements in their groups' order";
   }
 }
 
-SimtForm conv_of(ConvKind kind) {
-  switch (kind) {
+SimtForm conv_of(const Convolution& convolution) {
+  switch (convolution.kind) {
     case ConvKind::fprop:
       return SimtForm::fprop;
     case ConvKind::dgrad:
-      return SimtForm::dgrad;
+      return has_phases(convolution) ? SimtForm::strided_dgrad : SimtForm::dgrad;
     case ConvKind::wgrad:
       break;
   }
@@ -136,7 +132,7 @@ SimtForm conv_of(ConvKind kind) {
 }
 
 SimtForm form_of(const GemmProblem& problem) {
-  if (problem.convolution) return conv_of(problem.convolution->kind);
+  if (problem.convolution) return conv_of(*problem.convolution);
   if (!problem.groups) return SimtForm::gemm;
   if (is_list(*problem.groups)) return SimtForm::listed;
   if (problem.groups->are_on_host) return SimtForm::in_table;
@@ -316,7 +312,7 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
                                     rule.layout == LayoutRule::row ? problem.n : problem.m));
   };
   if (problem.convolution) {
-    std::string failure = find_conv_failure(problem);
+    std::string failure = find_window_failure(problem);
     if (failure.empty() && !holds_whole_channels(rules, problem))
       failure =
           fmt::format("A: expected channels of a tap in multiples of {} bytes", rules.a.alignment);
@@ -426,6 +422,7 @@ std::vector<DesignField> SimtFamily::design_fields(const Kernel& kernel) const {
   if (tile.form == SimtForm::indexed_rows) fields.push_back({"indices", "rows"});
   if (tile.form == SimtForm::indexed_columns) fields.push_back({"indices", "columns"});
   if (is_convolution(tile.form)) fields.push_back({"convolution", std::string(text_of(tile.form))});
+  if (tile.form == SimtForm::strided_dgrad) fields.push_back({"stride", "by phases"});
   return fields;
 }
 

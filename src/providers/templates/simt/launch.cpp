@@ -28,6 +28,11 @@ abi::SimtMatrix to_abi(const Tensor& view, const MatrixType& matrix) {
 
 namespace {
 
+unsigned tile_rows_of(const GemmProblem& problem, const abi::SimtDesign& design) {
+  return design.has_phases ? tile_rows_of_phases(problem, design.tile_m)
+                           : abi::tiles_along(static_cast<unsigned>(problem.m), design.tile_m);
+}
+
 abi::SimtParams gemm_params(const GemmArguments& arguments, const abi::SimtDesign& design) {
   const GemmProblem& problem = arguments.problem();
   const auto m = static_cast<unsigned>(problem.m);
@@ -43,7 +48,7 @@ abi::SimtParams gemm_params(const GemmArguments& arguments, const abi::SimtDesig
           // With alpha = 0, A and B are not read: nothing in them may change out, not even NaN.
           .k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k),
           .batches = static_cast<unsigned>(problem.l),
-          .order = abi::make_tile_order(abi::simt_raster, abi::tiles_along(m, design.tile_m),
+          .order = abi::make_tile_order(abi::simt_raster, tile_rows_of(problem, design),
                                         abi::tiles_along(n, design.tile_n), 1)};
 }
 
@@ -80,7 +85,7 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const GemmProblem& problem = arguments.problem();
   const abi::SimtDesign design = simt_design(request.kernel);
   const abi::SimtParams gemm = gemm_params(arguments, design);
-  const unsigned tile_rows = abi::tiles_along(gemm.m, design.tile_m);
+  const unsigned tile_rows = tile_rows_of(problem, design);
   const unsigned tile_columns = abi::tiles_along(gemm.n, design.tile_n);
   const bool clears_rest = problem.groups && clears_outside(*problem.groups);
   unsigned group_tiles = 0;
@@ -108,7 +113,12 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
     plan.set_parameters(abi::SimtGroupedParams{
         .gemm = gemm, .groups = group_params(arguments), .clears_outside = clears_rest ? 1U : 0U});
   } else if (problem.convolution) {
-    plan.set_parameters(conv_params(arguments, gemm));
+    const abi::SimtConvParams conv = conv_params(arguments, gemm);
+    if (design.has_phases)
+      plan.set_parameters(
+          abi::SimtPhaseParams{.conv = conv, .phases = phase_params(problem, design.tile_m)});
+    else
+      plan.set_parameters(conv);
   } else {
     plan.set_parameters(gemm);
   }

@@ -63,12 +63,13 @@ std::string design_text(const abi::SimtDesign& d) {
       "    .a_vector_bytes = {}, .b_vector_bytes = {}, .c_vector_bytes = {}, .out_vector_bytes = "
       "{},\n"
       "    .tile_m = {}, .tile_n = {}, .tile_k = {}, .thread_m = {}, .thread_n = {}, .k_slices = "
-      "{}, .stages = {}, .has_c = {}{}{}}}",
+      "{}, .stages = {}, .has_c = {}{}{}{}}}",
       text_of(d.a), text_of(d.b), text_of(d.c), text_of(d.out), text_of(d.accumulator),
       text_of(d.a_contiguity), text_of(d.b_contiguity), text_of(d.c_contiguity),
       text_of(d.out_contiguity), d.a_vector_bytes, d.b_vector_bytes, d.c_vector_bytes,
       d.out_vector_bytes, d.tile_m, d.tile_n, d.tile_k, d.thread_m, d.thread_n, d.k_slices,
-      d.stages, d.has_c, text_of(d.indexed), text_of(d.convolution));
+      d.stages, d.has_c, text_of(d.indexed), text_of(d.convolution),
+      d.has_phases ? ", .has_phases = true" : "");
 }
 
 constexpr std::string_view entry_name = "gemmery_simt";
@@ -93,6 +94,8 @@ ParamsText params_text(SimtForm form, bool has_c) {
       return {"SimtGroupTableParams", "simt_grouped_gemm", "simt_grouped"};
     case SimtForm::listed:
       return {has_c ? "ProblemListWithC" : "ProblemList", "simt_list_gemm", "simt_listed"};
+    case SimtForm::strided_dgrad:
+      return {"SimtPhaseParams", "simt_phase_gemm", "simt_phases"};
     default:
       return {"SimtConvParams", "simt_conv_gemm"};
   }

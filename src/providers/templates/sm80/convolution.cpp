@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "operation/conv_windows.hpp"
 #include "providers/templates/conv_windows.hpp"
-#include "providers/templates/epilogue_parameters.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -81,32 +79,6 @@ bool holds_whole_channels(const OperandRule& rule, const Convolution& convolutio
   if (is_a) return kind == ConvKind::wgrad || divides_channels(rule, channels_of_a(convolution));
   return kind == ConvKind::fprop ||
          divides_channels(rule, convolution.channels / convolution.groups);
-}
-
-std::string find_conv_failure(const GemmProblem& problem) {
-  if (has_phases(*problem.convolution) && has_reductions(problem.epilogue))
-    return "epilogue: expected no reductions beside a dgrad with a stride, got some";
-  return find_window_failure(problem);
-}
-
-std::int64_t rows_of_phases(const GemmProblem& problem) noexcept {
-  const Convolution& convolution = *problem.convolution;
-  const std::int64_t rows = rows_of_phase(convolution);
-  return convolution.batch == ConvBatch::images && convolution.images > 0
-             ? rows / convolution.images
-             : rows;
-}
-
-abi::PhaseParams phase_params(const GemmProblem& problem, unsigned tile_rows) {
-  const Convolution& convolution = *problem.convolution;
-  abi::PhaseParams params{};
-  for (std::size_t d = 0; d < 3; ++d) params.along[d] = phase_dimension(convolution, d);
-  params.tile_rows = abi::make_fast_divisor(std::max(tile_rows, 1U));
-  params.images =
-      static_cast<unsigned>(convolution.batch == ConvBatch::images ? 1 : convolution.images);
-  params.filters = static_cast<unsigned>(convolution.filters / convolution.groups);
-  params.is_reversed = convolution.mode == ConvMode::convolution ? 1 : 0;
-  return params;
 }
 
 }  // namespace gemmery::templates

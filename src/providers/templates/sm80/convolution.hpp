@@ -8,7 +8,6 @@
 
 #include <gemmery/problem.hpp>
 
-#include "device/abi/conv_phases.hpp"
 #include "providers/templates/sm80/design.hpp"
 
 namespace gemmery::templates {
@@ -34,13 +33,5 @@ bool takes_conv_layouts(const OperandRules& rules, Sm80Conv conv) noexcept;
 // True if no access to A (or B) crosses from one tap to the next.
 bool holds_whole_channels(const OperandRule& rule, const Convolution& convolution,
                           bool is_a) noexcept;
-
-// The constraint that every kernel fails; empty if there is none.
-std::string find_conv_failure(const GemmProblem& problem);
-
-// Of a dgrad with a stride: rows of the largest phase in one matrix, and the kernel's parameters
-// for that many rows of tiles in each phase.
-std::int64_t rows_of_phases(const GemmProblem& problem) noexcept;
-abi::PhaseParams phase_params(const GemmProblem& problem, unsigned tile_rows);
 
 }  // namespace gemmery::templates

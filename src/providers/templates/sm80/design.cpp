@@ -10,7 +10,6 @@
 #include "operation/types.hpp"
 #include "providers/templates/conv_windows.hpp"
 #include "providers/templates/name_words.hpp"
-#include "providers/templates/sm80/convolution.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -361,17 +360,10 @@ Sm80Extents sm80_extents(const OperandRules& rules, const Sm80Tile& tile,
   const bool turns = is_turned_sm80(rules, tile);
   const auto rows = static_cast<unsigned>(turns ? problem.n : problem.m);
   const auto columns = static_cast<unsigned>(turns ? problem.m : problem.n);
-  if (has_phases(tile.conv)) {
-    const auto of_phase = static_cast<unsigned>(rows_of_phases(problem));
-    const auto phases = static_cast<unsigned>(count_phases(*problem.convolution));
-    return {.rows = rows,
-            .columns = columns,
-            .tile_rows = abi::tiles_along(of_phase, tile.m) * phases,
-            .tile_columns = abi::tiles_along(columns, tile.n)};
-  }
   return {.rows = rows,
           .columns = columns,
-          .tile_rows = abi::tiles_along(rows, tile.m),
+          .tile_rows = has_phases(tile.conv) ? tile_rows_of_phases(problem, tile.m)
+                                             : abi::tiles_along(rows, tile.m),
           .tile_columns = abi::tiles_along(columns, tile.n)};
 }
 

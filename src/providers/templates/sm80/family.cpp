@@ -15,6 +15,7 @@
 #include "device/abi/sm80_grouped_params.hpp"
 #include "kernel/rules.hpp"
 #include "providers/templates/constraints.hpp"
+#include "providers/templates/conv_windows.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/groups.hpp"
 #include "providers/templates/name_words.hpp"
@@ -74,7 +75,7 @@ std::string find_type_failure(const Query& query) {
         name(problem.math));
   }
   failure = find_output_failure(sm80_outputs(problem.accumulator), problem);
-  if (failure.empty() && problem.convolution) return find_conv_failure(problem);
+  if (failure.empty() && problem.convolution) return find_window_failure(problem);
   return failure.empty() && problem.groups ? find_sm80_group_failure(problem) : failure;
 }
 
@@ -248,7 +249,7 @@ Status check_convolution(const Kernel& kernel, const GemmProblem& problem) {
     return Status::fail(fmt::format("operation: expected {}, got {}", operation_text(tile.conv),
                                     operation_text(conv_of(problem))));
   if (!problem.convolution) return Status::success();
-  if (std::string failure = find_conv_failure(problem); !failure.empty())
+  if (std::string failure = find_window_failure(problem); !failure.empty())
     return Status::fail(std::move(failure));
   const auto check = [&](const char* name, const OperandRule& rule, bool is_a) {
     if (holds_whole_channels(rule, *problem.convolution, is_a)) return Status::success();

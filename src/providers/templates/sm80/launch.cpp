@@ -12,7 +12,6 @@
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/groups.hpp"
 #include "providers/templates/problem_list.hpp"
-#include "providers/templates/sm80/convolution.hpp"
 #include "providers/templates/sm80/design.hpp"
 #include "providers/templates/sm80/family.hpp"
 #include "providers/templates/sm80/prediction.hpp"
@@ -136,10 +135,8 @@ void set_product(const Sm80Launch& launch, const abi::Sm80Params& params,
     conv.b = window_params(parts.front().b);
   }
   if (!launch.design.has_phases) return plan.set_parameters(conv);
-  const auto phases = static_cast<unsigned>(count_phases(*launch.problem.convolution));
   plan.set_parameters(abi::Sm80PhaseParams{
-      .conv = conv,
-      .phases = phase_params(launch.problem, launch.extents.tile_rows / std::max(phases, 1U))});
+      .conv = conv, .phases = phase_params(launch.problem, launch.design.tile_m)});
 }
 
 void pack_product(const Sm80Launch& launch, runtime::LaunchPlan& plan) {
