@@ -85,9 +85,9 @@ constexpr DeviceFault fault_table[] = {
     {.name = "what goes nowhere is stored to the first row",
      .kernel = indexed,
      .edits = {{{"if constexpr (design.indexed == abi::IndexedExtent::rows) return "
-                 "find_element(scatter_, own);",
+                 "find_element(*scatter_, own);",
                  "if constexpr (design.indexed == abi::IndexedExtent::rows) return "
-                 "max(find_element(scatter_, own), 0);"}}}},
+                 "max(find_element(*scatter_, own), 0);"}}}},
     {.name = "rows beyond a group are stored where the next ones go",
      .kernel = indexed,
      .edits = {{{"if (own >= params_.m) return no_element;", ""}}}},
