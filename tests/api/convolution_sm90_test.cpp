@@ -141,7 +141,7 @@ TEST(ConvolutionOnHopper, awkward_geometries_are_within_the_bounds) {
 TEST(ConvolutionOnHopper, random_problems_are_within_the_bounds) {
   const double most_flops = is_soak() ? 5e7 : 5e6;
   Draw draw(tests::random_seed(), 1);
-  const int problems = is_soak() ? 600 : 24;
+  const int problems = is_soak() ? 600 : 16;
   int count = 0;
   while (count < problems) {
     const ConvKind kind = kinds[static_cast<std::size_t>(draw.below(3))];
@@ -186,7 +186,7 @@ TEST(ConvolutionOnHopper, programs_and_addends_are_those_of_a_product) {
         "conv2d_wgrad 2x7x6x72 k=24 r=3 s=3 pad=1 groups=3 a=bf16 out=f32 alpha=2",
         "conv2d_fprop 2x7x6x64 k=24 r=3 s=3 pad=1 a=s8 out=s8 c=s8 alpha=0.02 beta=1",
         "conv2d_fprop 2x7x6x64 k=24 r=3 s=3 pad=1 a=f16 mode=convolution alpha=0"}) {
-    expect_right_by_any(parse_problem(text), draw);
+    if (is_soak() || draw.below(2) > 0) expect_right_by_any(parse_problem(text), draw);
   }
 }
 
