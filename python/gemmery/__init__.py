@@ -14,6 +14,7 @@ Importing it opens no file for writing, starts no thread and touches no GPU.
 from typing import TYPE_CHECKING, NoReturn
 
 from gemmery import (
+    _html,
     _log,
     arguments,
     artifact,
@@ -34,14 +35,9 @@ from gemmery._core import (
     CompiledArtifact,
     DeviceInfo,
     PreparedLaunch,
-    VerifyReport,
-    check_result,
     device_info,
     devices,
-    doctor,
-    measure,
     provider_names,
-    verify,
     version,
 )
 from gemmery.arguments import (
@@ -54,6 +50,7 @@ from gemmery.arguments import (
     RuntimeArguments,
 )
 from gemmery.artifact import compile_all
+from gemmery.checks import VerifyReport, check_result, doctor, measure, verify
 from gemmery.discovery import Explanation, explain, find_kernel, get_kernels
 from gemmery.dtype import (
     DType,
@@ -91,6 +88,7 @@ from gemmery.tensor import Stream, Tensor, as_tensor, empty, pointer_array, sync
 
 __version__ = version()
 _log.install()
+_html.install()
 
 if not TYPE_CHECKING:  # checkers know the names that are here
 
@@ -99,6 +97,9 @@ if not TYPE_CHECKING:  # checkers know the names that are here
 
         hint = OTHER_NAMES.get(name)
         raise AttributeError(f"module 'gemmery' has no attribute '{name}'" + (f"; here: {hint}" if hint else ""))
+
+    def __dir__() -> list[str]:
+        return sorted([*__all__, "__doc__", "__version__"])
 
 
 __all__ = [

@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, final, overload
 
+from gemmery import kernel as _kernel
+from gemmery.arguments import PerformanceControls
 from gemmery.metadata import KernelMetadata
 from gemmery.status import Status
+from gemmery.typing import TensorLike
 
 _T = TypeVar("_T")
 
-# What stands for a tensor: torch, numpy, cupy, jax, `Tensor`, anything with DLPack 1.x.
-TensorLike = Any
 # What stands for an element type: DType, its name ("float16", "f16", "<f2"), a torch, numpy or ml_dtypes dtype.
 DTypeLike = Any
 # What stands for a stream: int (a handle), torch, cupy, numba, cuda.core, anything with `__cuda_stream__`.
@@ -227,10 +228,12 @@ def resolve_stream(stream: StreamLike, args: RuntimeArguments | None = None) -> 
 class RuntimeArguments:
     """The base class of all arguments of operations."""
 
-    def __init__(self, *, epilogue: EpilogueArguments | None = None, performance: Any = None) -> None: ...
+    def __init__(
+        self, *, epilogue: EpilogueArguments | None = None, performance: PerformanceControls | None = None
+    ) -> None: ...
     epilogue: EpilogueArguments | None
     """The EpilogueArguments, or None."""
-    performance: Any
+    performance: PerformanceControls | None
     """The PerformanceControls, or None."""
 
 class GemmArguments(RuntimeArguments):
@@ -262,19 +265,19 @@ class GemmArguments(RuntimeArguments):
         accumulator_type: DTypeLike = None,
         *,
         epilogue: EpilogueArguments | None = None,
-        performance: Any = None,
-        C: TensorLike = None,
+        performance: PerformanceControls | None = None,
+        C: TensorLike | None = None,
         alpha: float = 1.0,
         beta: float = 0.0,
         math: str = "native",
     ) -> None: ...
-    A: TensorLike
+    A: Any
     """The left operand as it was given; read only."""
-    B: TensorLike
+    B: Any
     """The right operand as it was given; read only."""
-    out: TensorLike
+    out: Any
     """The result as it was given; runs write it."""
-    C: TensorLike
+    C: Any
     """The addend as it was given, or None."""
     views: dict[str, Tensor]
     """The operands as the library sees them: rank 3, broadcast dimensions with stride 0 (of a convolution A and B: rank 5,
@@ -282,7 +285,7 @@ class GemmArguments(RuntimeArguments):
     accumulator_type: DType
     """The type of the sums."""
     epilogue: EpilogueArguments | None
-    performance: Any
+    performance: PerformanceControls | None
     alpha: float
     """The factor of A @ B."""
     beta: float
@@ -339,7 +342,7 @@ class ElementwiseArguments(GemmArguments):
         out: TensorLike,
         *,
         epilogue: EpilogueArguments | None = None,
-        performance: Any = None,
+        performance: PerformanceControls | None = None,
     ) -> None: ...
 
 class GroupedGemmArguments(GemmArguments):
@@ -381,7 +384,7 @@ class GroupedGemmArguments(GemmArguments):
         offsets: TensorLike | list[int] | None = None,
         epilogue: EpilogueArguments | None = None,
         *,
-        performance: Any = None,
+        performance: PerformanceControls | None = None,
         C: TensorLike | list[TensorLike] | None = None,
         alpha: float | list[float] = 1.0,
         beta: float | list[float] = 0.0,
@@ -400,15 +403,15 @@ class GroupedGemmArguments(GemmArguments):
         gather_divide: int = 1,
         scatter: TensorLike | None = None,
     ) -> None: ...
-    A: TensorLike | list[TensorLike]
+    A: Any
     """The left operand, or the list of them, as it was given; read only."""
-    B: TensorLike | list[TensorLike]
+    B: Any
     """The right operand, or the list of them, as it was given; read only."""
-    out: TensorLike | list[TensorLike]
+    out: Any
     """The result, or the list of them, as it was given; runs write it."""
-    C: TensorLike | list[TensorLike] | None
+    C: Any
     """The addend, or the list of them, as it was given; or None."""
-    offsets: TensorLike
+    offsets: Any
     """The array of sizes as it was given, whatever its form; None where numbers were."""
     gather: TensorLike | None
     """The indices of rows that are read, as they were given; None without."""
@@ -461,8 +464,8 @@ class ConvArguments(GemmArguments):
         groups: int = 1,
         mode: Literal["cross_correlation", "convolution"] = "cross_correlation",
         epilogue: EpilogueArguments | None = None,
-        performance: Any = None,
-        C: TensorLike = None,
+        performance: PerformanceControls | None = None,
+        C: TensorLike | None = None,
         alpha: float = 1.0,
         beta: float = 0.0,
         math: str = "native",
@@ -472,7 +475,8 @@ class ConvArguments(GemmArguments):
 
 # --- discovery -----------------------------------------------------------------------------------
 
-class Kernel:
+# A registered subclass, which overrides what is final for users.
+class Kernel(_kernel.Kernel):  # type: ignore[misc]
     """A kernel of the library (own kernels in Python: gemmery.Kernel)."""
 
     @property
@@ -495,16 +499,16 @@ class Kernel:
     def is_deterministic(self) -> bool:
         """True if equal inputs give equal bits."""
 
-    @property
+    @property  # type: ignore[misc]
     def metadata(self) -> KernelMetadata:
         """Operands, design, epilogue and targets, as filters see them."""
 
     @property
-    def predicted_us(self) -> float | None:
+    def predicted_us(self) -> float | None:  # type: ignore[override]
         """Predicted microseconds for the problem of the query."""
 
     @property
-    def is_measured(self) -> bool:
+    def is_measured(self) -> bool:  # type: ignore[override]
         """True if the time was measured on this device, not predicted."""
 
     @property
@@ -525,7 +529,7 @@ class Kernel:
     def epilogue_text(self) -> str:
         """The program of the epilogue as text."""
 
-    def supports(self, args: RuntimeArguments, cc: int | str | None = None) -> Status:
+    def supports(self, args: RuntimeArguments, cc: int | str | None = None) -> Status:  # type: ignore[misc]
         """True if `run` supports these arguments, on their device or on one of `cc`; otherwise a Status with the reason."""
 
     def compile(self, args: RuntimeArguments | None = None, cc: int | str | None = None) -> CompiledArtifact:
@@ -536,12 +540,12 @@ class Kernel:
         compiler. Ctrl-C ends it.
         """
 
-    def run(
+    def run(  # type: ignore[misc]
         self,
         args: RuntimeArguments,
         compiled_artifact: CompiledArtifact | None = None,
         stream: StreamLike = None,
-        workspace: TensorLike = None,
+        workspace: TensorLike | None = None,
         assume_supported_args: bool = False,
         *,
         max_sms: int = 0,
@@ -1096,7 +1100,7 @@ class OutputOp:
     @property
     def activation_args(self) -> list[float]: ...
 
-class GemmOperationUniversal(Kernel):
+class GemmOperationUniversal(Kernel):  # type: ignore[misc]
     def __init__(
         self,
         compute_capability: int,

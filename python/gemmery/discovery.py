@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gemmery import _core
+from gemmery import _core, _html
 from gemmery._core import find_kernel
 from gemmery._filters import SkippingFilter
 from gemmery.errors import InvalidArgumentError
@@ -16,17 +16,27 @@ from gemmery.metadata import KernelMetadata
 from gemmery.providers import search
 from gemmery.utils import device_cc
 
-__all__ = ["Explanation", "explain", "find_kernel", "get_kernels"]
+__all__ = ["Explanation", "KernelList", "explain", "find_kernel", "get_kernels"]
+
+
+class KernelList(list[_core.Kernel]):
+    """The answer of `get_kernels`: a list, the best kernel first, that notebooks show as a table.
+
+    Kernels of Python classes are in it, too: instances of `gemmery.Kernel`, without what only the library's have (`design`).
+    """
+
+    def _repr_html_(self) -> str:
+        return _html.of_list(self)
 
 
 def get_kernels(
-    args: Any = None,
+    args: _core.GemmArguments | None = None,
     metadata_filter: Callable[[KernelMetadata], bool] | None = None,
     cc: int | str | None = None,
     providers: Iterable[Any] | None = None,
     heuristic: Any = None,
     limit: int | None = None,
-) -> list[Any]:
+) -> KernelList:
     """Kernels that run these arguments where their memory is, best first.
 
     metadata_filter: keeps kernels for whose metadata it returns true. A kernel that lacks a field that it reads (a design of
@@ -44,13 +54,13 @@ def get_kernels(
     if metadata_filter is not None and not callable(metadata_filter):
         raise TypeError(f"metadata_filter: expected a function of a KernelMetadata, got {type(metadata_filter).__name__}")
     if heuristic is not None or limit is not None:
-        return _ranked(get_kernels(args, metadata_filter, cc, providers), args, cc, heuristic, limit)
+        return KernelList(_ranked(get_kernels(args, metadata_filter, cc, providers), args, cc, heuristic, limit))
     if metadata_filter is None:
-        return _found(args, None, cc, providers)
+        return KernelList(_found(args, None, cc, providers))
     skipping = SkippingFilter(metadata_filter)
     kernels = _found(args, skipping, cc, providers)
     skipping.refuse_unknown_fields()
-    return kernels
+    return KernelList(kernels)
 
 
 def _found(
@@ -91,8 +101,15 @@ class Explanation:
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        rows = [
+            (f"{reason.provider}/{reason.family}", reason.design_class, reason.failed or f"{reason.fitting} fit")
+            for reason in self.reasons
+        ]
+        return _html.table(rows, ("family", "class", "kernels, or the first constraint that failed"), self.problem)
 
-def explain(args: Any, cc: int | str | None = None) -> Explanation:
+
+def explain(args: _core.GemmArguments, cc: int | str | None = None) -> Explanation:
     """Why each family supports these arguments on a device or does not; also for classes of Python kernels, with the exceptions
     that they raised."""
     native = _core.explain(args, cc)

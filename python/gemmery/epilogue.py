@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from gemmery import _core
 from gemmery._core import Program
@@ -18,7 +18,7 @@ from gemmery.utils import add_batch_mode, permuted
 __all__ = ["EpilogueArguments", "Program", "accum", "define_op", "operand"]
 
 # The forms in which a program may be given.
-ProgramLike = str | Program | Callable[..., Any] | Mapping[str, Value | Reduced | float]
+ProgramLike: TypeAlias = str | Program | Callable[..., Any] | Mapping[str, Value | Reduced | float]
 
 
 def accum() -> Value:
@@ -126,7 +126,7 @@ def _operands_without_memory(shape: tuple[int, ...], accumulator_type: Any, epil
     device = next((view.device for view in views), "cpu").replace("meta", "cuda:0")
     sums = _core.dtype(accumulator_type)
     factors = "int8" if sums == _core.dtype("int32") else sums
-    out = _core.as_tensor(epilogue.operands["D"]).dtype if "D" in epilogue.operands else sums
+    out = _core.as_tensor(cast(Any, epilogue.operands["D"])).dtype if "D" in epilogue.operands else sums
     kinds = [((*batch, rows, 1), factors), ((*batch, 1, columns), factors), ((*batch, rows, columns), out)]
     return [_core.Tensor((at + 1) << 59, one, dtype, device=device) for at, (one, dtype) in enumerate(kinds)]
 

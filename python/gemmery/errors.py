@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors of this package. Each names the operand, what was expected, what was found and what to do."""
 
+import errno
+import os
 from typing import Any
 
 
@@ -45,7 +47,15 @@ class OutOfMemoryError(Error, MemoryError, kind="out_of_memory"):
 
 
 class FileError(Error, OSError, kind="io"):
-    """A file could not be read or written, or is damaged."""
+    """A file could not be read or written, or is damaged. `errno`, `strerror` and `filename` are set if the system gave a
+    reason, as for other OSErrors."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """There is no such file."""
 
 
 class VerificationError(Error, ArithmeticError, kind="verification"):
@@ -62,11 +72,16 @@ _CLASSES: tuple[type[Error], ...] = (
     OutOfMemoryError,
     FileError,
 )
+# The numbers of the system's reasons, which the library's errors have as text.
+_ERRNO_OF = {os.strerror(number): number for number in errno.errorcode}
 
 
 def _make(kind: int, message: str, operand: str, expected: str, got: str, hint: str, cause: str) -> Error:
     """Makes the exception for an error of the library; the native module calls it."""
-    error = _CLASSES[kind](message)
+    number = _ERRNO_OF.get(got) if _CLASSES[kind] is FileError else None
+    error = (MissingFileError if number == errno.ENOENT else _CLASSES[kind])(message)
+    if isinstance(error, FileError) and number is not None:
+        error.errno, error.strerror, error.filename = number, got, operand
     error.operand, error.expected = operand, expected
     error.got, error.hint, error.cause = got, hint, cause
     return error

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, final
 
-from gemmery import _core
+from gemmery import _core, _html
 from gemmery._core import CompiledArtifact
 from gemmery.errors import InvalidArgumentError, UnsupportedError
 from gemmery.metadata import KernelMetadata
@@ -90,6 +90,9 @@ class Kernel(abc.ABC):
 
     def __repr__(self) -> str:
         return f"Kernel({self.name})"
+
+    def _repr_html_(self) -> str:
+        return _html.of_kernel(self)
 
     # --- to override ---
 
@@ -233,7 +236,7 @@ class Kernel(abc.ABC):
 
 
 # Kernels of the library are instances of Kernel, too.
-Kernel.register(_core.Kernel)
+Kernel.register(_core.Kernel)  # type: ignore[type-abstract]
 
 
 def _elements(shape: Iterable[int]) -> int:

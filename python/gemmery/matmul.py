@@ -13,19 +13,20 @@ from gemmery.epilogue import EpilogueArguments
 from gemmery.errors import UnsupportedError
 from gemmery.kernel import registrations
 from gemmery.promotion import product_dtype
+from gemmery.typing import TensorLike
 
 __all__ = ["matmul"]
 
 
 def matmul(
-    a: Any,
-    b: Any,
-    out: Any = None,
+    a: TensorLike,
+    b: TensorLike,
+    out: TensorLike | None = None,
     epilogue: Any = None,
     *,
     out_dtype: Any = None,
     accumulator_type: Any = None,
-    C: Any = None,
+    C: TensorLike | None = None,
     alpha: float = 1.0,
     beta: float | None = None,
     stream: Any = None,

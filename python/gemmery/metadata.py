@@ -252,12 +252,17 @@ class KernelMetadata:
     kernel_class: Any
     min_cc: int
     operands: Any
-    design: DesignMetadata | None = None
+    design: Any = None  # DesignMetadata or None; filters read fields that not all designs have
     epilogue: EpilogueMetadata | None = None
     provider: str = ""
     supported_targets: tuple[str, ...] = ()
     deterministic: bool = True
     kernel: Any = dataclasses.field(default=None, repr=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        from gemmery import _html
+
+        return _html.of_metadata(self)
 
     def supports(self, args: Any) -> Status:
         """True if the kernel would run these arguments, as `Kernel.supports` says."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, SupportsFloat, TypeAlias, runtime_checkable
 
 __all__ = ["DTypeLike", "NumericLike", "StreamLike", "TensorLike"]
@@ -12,9 +13,11 @@ __all__ = ["DTypeLike", "NumericLike", "StreamLike", "TensorLike"]
 class TensorLike(Protocol):
     """Any tensor with DLPack 1.x: torch, numpy, cupy, jax, gemmery.Tensor."""
 
-    def __dlpack__(self, **options: Any) -> Any: ...
+    @property
+    def __dlpack__(self) -> Callable[..., Any]: ...
 
-    def __dlpack_device__(self) -> tuple[int, int]: ...
+    @property
+    def __dlpack_device__(self) -> Callable[..., Any]: ...
 
 
 # An element type: gemmery's, its name, a torch, numpy or ml_dtypes dtype.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discovery, metadata, compiling and running, in the words of the peers; GPUs are emulated ones."""
 
+import errno
 import threading
 import time
 
@@ -548,3 +549,12 @@ def test_verify_and_measure_take_arguments_as_well_as_text(gemm):
     numpy.testing.assert_array_equal(args.out, before)  # the problem alone is meant
     with pytest.raises(TypeError, match="problem: expected a line of text or GemmArguments, got int"):
         gemmery.verify(kernel, 5)
+
+
+def test_a_missing_file_is_pythons_error_too(tmp_path):
+    path = tmp_path / "none.gemmery"
+    with pytest.raises(FileNotFoundError, match="expected a file that can be read") as missing:
+        gemmery.artifact.load(path)
+    error = missing.value
+    assert isinstance(error, gemmery.FileError)
+    assert (error.errno, error.filename) == (errno.ENOENT, str(path))

@@ -48,7 +48,7 @@ class GemmOperationGrouped(GemmOperationUniversal):
         super().__init__(arch, tile_description, A, B, C, epilogue_functor, swizzling_functor)
         self.precompute_mode = to_word(SchedulerMode, precompute_mode, "precompute_mode")
 
-    def run(  # type: ignore[override]
+    def run(  # type: ignore[misc, override]
         self, arguments: GemmGroupedArguments, stream: Any = None
     ) -> int:
         """Puts the work on `stream` and returns 0. The default is the stream of the arguments: the one that they were given, or

@@ -90,7 +90,7 @@ class GemmOperationUniversal(_core.GemmOperationUniversal):
             return VisitorOutputOp(self.epilogue_functor, self.C, numbers, operands)
         return scaling_op(self, numbers, operands)
 
-    def run(  # type: ignore[override]
+    def run(  # type: ignore[misc, override]
         self, arguments: Any, *positional: Any, stream: Any = None, **options: Any
     ) -> int:
         """run(arguments, stream=None): puts the work on `stream` and returns 0. The default is the stream of the arguments:

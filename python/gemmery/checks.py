@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verification, measurement and the report on this machine, as they are shown in notebooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gemmery import _core, _html
+from gemmery._core import VerifyReport, check_result, verify
+
+__all__ = ["DoctorReport", "Measurement", "VerifyReport", "check_result", "doctor", "measure", "verify"]
+
+
+class Measurement(dict[str, float]):
+    """Times of a kernel, as `measure` names them: a dict that notebooks show as a table."""
+
+    def _repr_html_(self) -> str:
+        return _html.table([(name, f"{value:.4g}") for name, value in self.items()])
+
+
+class DoctorReport(str):
+    """The text of `doctor`; print() it, or let a notebook show it."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return _html.text(str(self))
+
+
+def measure(
+    kernel: Any,
+    problem: str | _core.GemmArguments,
+    *,
+    device: Any = None,
+    samples: int = 11,
+    sample_ms: float = 5.0,
+) -> Measurement:
+    """Times of a kernel on random data, in buffers that rotate and are larger than the cache; microseconds.
+
+    problem: a line of text, or arguments, whose problem is meant; their memory is neither read nor written.
+    device: where to run; None: the arguments' device, or the CPU for a line of text.
+    samples: how many; sample_ms: milliseconds that each lasts at least.
+    The keys: median_us, minimum_us, maximum_us, quartile_low_us, quartile_high_us, flops_per_second, roofline_us (the least
+    time that the device's peaks allow), roofline_share (that divided by the median).
+    """
+    return Measurement(_core.measure(kernel, problem, device=device, samples=samples, sample_ms=sample_ms))
+
+
+def doctor() -> DoctorReport:
+    """The libraries, devices and cache of this machine, as text."""
+    return DoctorReport(_core.doctor())
