@@ -293,7 +293,8 @@ class PixelLines : public WindowedLines<operand, threads> {
       : PixelLines(panel, tile, thread, {}) {}
 
   __device__ __forceinline__ void fetch_whole(unsigned stage, int) {
-#pragma unroll
+    // Unrolled, copies in parts took all registers and spilled 16 to 56 bytes (ptxas 13.0).
+#pragma unroll(has_one_tap ? Shares::passes : 1)
     for (int pass = 0; pass < Shares::passes; ++pass) {
       const bool has_line =
           this->k_ + static_cast<unsigned>(pass * Shares::row_step) < this->end_k_;
@@ -398,7 +399,7 @@ class TapLines : public WindowedLines<operand, threads> {
     }
   }
   __device__ __forceinline__ void fetch_each(unsigned stage) {
-#pragma unroll
+#pragma unroll 1
     for (int pass = 0; pass < Shares::passes; ++pass) {
       find_line(this->k_ + static_cast<unsigned>(pass * Shares::row_step));
       if (this->has_row(pass)) copy_line(stage, pass, line_, left_ > 0);

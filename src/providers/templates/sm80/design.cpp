@@ -110,7 +110,8 @@ bool has_room_for_copies(const abi::Sm80Design& design) noexcept {
       copy_words(abi::staged_a(design), threads) + copy_words(abi::staged_b(design), threads);
   const bool has_elements = design.a_vector_bytes < 4 || design.b_vector_bytes < 4;
   // 8 to 16 bytes of tf32's 128x128x32 spilled (ptxas 13.0).
-  if ((design.has_indices || design.clears_outside) && words >= 128 &&
+  const bool is_wgrad = design.convolution == abi::ConvolutionKind::wgrad;
+  if ((design.has_indices || design.clears_outside || is_wgrad) && words >= 128 &&
       design.a == abi::DType::float32 && abi::k_steps(design) > 2)
     return false;
   if (has_elements && abi::bytes_of(design.a) == 1 && words >= 128) return false;
