@@ -19,9 +19,9 @@
 namespace gemmery::cli {
 namespace {
 
-constexpr std::array<std::string_view, 11> all_verbs{"list",  "explain", "run",       "verify",
-                                                     "bench", "compile", "inspect",   "emulate",
-                                                     "cache", "doctor",  "completion"};
+constexpr std::array<std::string_view, 12> all_verbs{"list",  "explain", "run",     "verify",
+                                                     "bench", "compile", "inspect", "emulate",
+                                                     "new",   "cache",   "doctor",  "completion"};
 
 // The parser with the values that it fills in.
 struct Parser {
@@ -191,11 +191,18 @@ void declare_completion(CLI::App& verb, Parser& parser) {
       ->check(CLI::IsMember(words_of(completed_shells())));
 }
 
+void declare_new(CLI::App& verb, Parser& parser) {
+  verb.add_option("what", parser.line.options.new_what)
+
+      ->check(CLI::IsMember({"kernel"}));
+  verb.add_option("name", parser.line.options.new_name);
+}
+
 using Declaration = void (*)(CLI::App&, Parser&);
 constexpr std::array<Declaration, all_verbs.size()> declarations{
-    declare_list,  declare_explain, declare_run,       declare_verify,
-    declare_bench, declare_compile, declare_inspect,   declare_emulate,
-    declare_cache, declare_doctor,  declare_completion};
+    declare_list,  declare_explain, declare_run,     declare_verify,
+    declare_bench, declare_compile, declare_inspect, declare_emulate,
+    declare_new,   declare_cache,   declare_doctor,  declare_completion};
 
 // Our own --help instead of CLI11's.
 void add_help(CLI::App& app, Parser& parser) {

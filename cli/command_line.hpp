@@ -59,6 +59,8 @@ struct Options {
   int jobs = 0;                 // 0: the library's default
   std::string action = "stat";  // of cache
   std::string shell;            // of completion
+  std::string new_what;         // of new: kernel
+  std::string new_name;         // of new
   std::int64_t bytes = -1;      // that cache prune leaves at most; -1: not given
   Format format = Format::text;
   bool is_quiet = false;

@@ -44,6 +44,7 @@ ExitCode run_verb(const std::string& verb, const Options& options, Output& outpu
   if (verb == "compile") return compile_problems(options, output);
   if (verb == "inspect") return inspect_code(options, output);
   if (verb == "emulate") return emulate_kernel(options, output);
+  if (verb == "new") return write_new_kernel(options, output);
   if (verb == "cache") return tidy_cache(options, output);
   if (verb == "completion") return print_completion(options, output);
   return report_doctor(options, output);

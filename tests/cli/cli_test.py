@@ -71,6 +71,33 @@ def words_of(text):
     return re.sub(r"^#+ ", "", text, flags=re.MULTILINE).replace("`", "").split()
 
 
+class NewKernel(unittest.TestCase):
+    def test_files_are_written_once_and_bear_the_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            write = [PROGRAM, "new", "kernel", "swift"]
+            ran = subprocess.run(write, cwd=folder, capture_output=True, text=True, check=True)
+            files = sorted(path.name for path in pathlib.Path(folder, "swift").iterdir())
+            self.assertEqual(files, ["swift.cu", "swift.py", "test_swift.py"])
+            self.assertIn("cd swift && python -m pytest", ran.stdout)
+            for name in files:
+                text = pathlib.Path(folder, "swift", name).read_text()
+                self.assertIn("swift", text)
+                self.assertNotIn("NAME", text)
+            again = subprocess.run(write, cwd=folder, capture_output=True, text=True, check=False)
+            self.assertEqual(again.returncode, FAILED)
+            self.assertIn("something of this name", again.stderr)
+
+    def test_names_that_no_compiler_takes_are_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("class", "Swift", "a-b", "../up", "9lives", "lambda", ""):
+                write = [PROGRAM, "new", "kernel", name]
+                ran = subprocess.run(write, cwd=folder, capture_output=True, text=True, check=False)
+                self.assertEqual(ran.returncode, BAD_INPUT, name)
+                self.assertEqual(list(pathlib.Path(folder).iterdir()), [])
+        self.assertEqual(run("new").returncode, BAD_INPUT)
+        self.assertEqual(run("new", "kernle", "swift").returncode, BAD_INPUT)
+
+
 class WithNvrtc(unittest.TestCase):
     """Skipped where kernels cannot be compiled. Each test has a folder of its own."""
 
@@ -214,7 +241,7 @@ class BadInput(unittest.TestCase):
     """Each row is refused with its exit code, in one line on standard error that holds these words, and nothing on standard output."""
 
     ROWS = [
-        (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, compile, inspect, emulate, cache, doctor, completion, got 'dance'"),
+        (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, compile, inspect, emulate, new, cache, doctor, completion, got 'dance'"),
         (["--loud"], BAD_INPUT, "--loud"),
         (["lst"], BAD_INPUT, "did you mean list?"),
         (["versoin"], BAD_INPUT, "did you mean version?"),
