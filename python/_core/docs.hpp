@@ -13,7 +13,7 @@ struct Docstring {
 };
 
 inline constexpr Docstring docstrings[] = {
-#include "docstrings.inc"
+#include <docstrings.inc>
 };
 
 // The docstring of a class, function or member; a name without one does not compile.
