@@ -2,7 +2,7 @@
 // dgrad with a stride on CUDA cores: the kernel of gemm/simt.cuh over the tiles of all phases.
 //
 //   a tile's number
-//     | schedule/phase_tiles, abi/conv_phases: its phase: which pixels of dx, which taps, where
+//     | tile/phase_tiles, abi/conv_phases: its phase: which pixels of dx, which taps, where
 //     they | meet dy
 //   windows of the phase, and rows of out, in shared memory
 //     | SimtGemm, as at a stride of 1; without taps: the epilogue of 0
@@ -10,7 +10,7 @@
 #pragma once
 
 #include <device/gemm/simt.cuh>
-#include <device/schedule/phase_tiles.cuh>
+#include <device/tile/phase_tiles.cuh>
 
 namespace gemmery::device {
 

@@ -2,7 +2,7 @@
 // dgrad with a stride by mma.sync: the kernel of gemm/sm80.cuh over the tiles of all phases.
 //
 //   a tile's number
-//     | schedule/phase_tiles, abi/conv_phases: its phase: which pixels of dx, which taps, where
+//     | tile/phase_tiles, abi/conv_phases: its phase: which pixels of dx, which taps, where
 //     they meet dy
 //   windows of the phase, and rows of out, in shared memory
 //     | Sm80Gemm, as at a stride of 1; without taps: the epilogue of 0
@@ -11,7 +11,7 @@
 
 #include <device/abi/simt_design.hpp>
 #include <device/gemm/sm80.cuh>
-#include <device/schedule/phase_tiles.cuh>
+#include <device/tile/phase_tiles.cuh>
 
 namespace gemmery::device {
 
