@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gemmery/cache.hpp>
 
+#include "cli/quantities.hpp"
 #include "cli/verbs.hpp"
 
 namespace gemmery::cli {
@@ -56,7 +57,7 @@ void print_report(const CacheReport& report, Output& output) {
   line("file system", report.file_system + (report.has_locks ? "" : ", without locks"));
   if (report.is_read_only) line("read only", "GEMMERY_CACHE_READONLY is set");
   line("entries", fmt::format("{}", report.entries));
-  line("bytes", fmt::format("{} of {}", report.bytes, report.most_bytes));
+  line("size", size_text(report.bytes) + " of " + size_text(report.most_bytes));
   for (const CounterRow& row : counter_rows)
     line(row.words, fmt::format("{}", report.counters.*row.value));
 }
@@ -81,10 +82,10 @@ std::string to_text(std::chrono::system_clock::time_point time) {
 }
 
 ExitCode list_entries(Output& output) {
-  Table table{"name", "target", "form", ">bytes", "used", "kernel"};
+  Table table{"name", "target", "form", ">size", "used", "kernel"};
   for (const CachedCode& code : list_cache()) {
     if (output.is_text()) {
-      table.add_row({code.name, code.target, code.form, fmt::format("{}", code.bytes),
+      table.add_row({code.name, code.target, code.form, size_text(code.bytes),
                      to_text(code.used_at), code.entry});
       continue;
     }
@@ -115,7 +116,8 @@ ExitCode check_entries(Output& output) {
 
 ExitCode tell_removal(const CacheRemoval& removal, Output& output) {
   if (output.is_text()) {
-    output.write_line(fmt::format("removed {} entries, {} bytes", removal.entries, removal.bytes));
+    output.write_line(
+        fmt::format("removed {} entries, {}", removal.entries, size_text(removal.bytes)));
   } else {
     output.write_record({{"entries", removal.entries}, {"bytes", removal.bytes}});
   }

@@ -97,7 +97,7 @@ ExitCode explain_kernel(const Options& options, const ProblemLine& line, const C
 }  // namespace
 
 ExitCode explain_problem(const Options& options, Output& output) {
-  const ProblemLine line = parse_problem(only_problem_line(options.words));
+  const ProblemLine line = read_problem(options.words);
   const ChosenDevice device = choose_device(options);
   if (options.ranking) return explain_ranking(options, line, device, output);
   return options.kernels.empty() ? explain_families(options, line, device, output)

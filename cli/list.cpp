@@ -86,7 +86,7 @@ std::vector<RankedKernel> ranked_kernels(const Options& options, const GemmProbl
 }
 
 ExitCode list_fitting(const Options& options, Output& output) {
-  const ProblemLine line = parse_problem(only_problem_line(options.words));
+  const ProblemLine line = read_problem(options.words);
   const ChosenDevice device = choose_device(options);
   const std::vector<RankedKernel> kernels = ranked_kernels(options, line.problem, device);
   tell_cliff(options, line.problem, device);

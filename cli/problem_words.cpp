@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <string_view>
 
 #include <gemmery/error.hpp>
+
+#include "cli/output.hpp"
 
 namespace gemmery::cli {
 namespace {
@@ -52,6 +55,28 @@ Error no_problem(std::string got, std::string expected) {
                 .hint = "for example: gemm 1024x1024x1024 a=f32"});
 }
 
+// Operands of epilogues that are vectors in most programs, which have one value for each column.
+constexpr std::array<std::string_view, 6> vector_names{"bias",    "bias_n", "scale",
+                                                       "scale_b", "gamma",  "row_bias"};
+
+// "bias=f32": a field with a vector's name and no dims. The words of a program are no fields.
+bool is_vector_without_dims(std::string_view field) {
+  const std::size_t equals = field.find('=');
+  return equals != std::string_view::npos && field.find('[') == std::string_view::npos &&
+         std::ranges::find(vector_names, field.substr(0, equals)) != vector_names.end();
+}
+
+// The line without what stands in quotes.
+std::string without_programs(std::string_view line) {
+  std::string outside;
+  bool is_inside = false;
+  for (const char character : line) {
+    if (character == '"') is_inside = !is_inside;
+    if (!is_inside && character != '"') outside += character;
+  }
+  return outside;
+}
+
 }  // namespace
 
 std::vector<std::string> problem_lines(std::span<const std::string> words) {
@@ -75,6 +100,24 @@ std::string only_problem_line(std::span<const std::string> words) {
   if (lines.empty()) throw no_problem("none", "one");
   if (lines.size() > 1) throw no_problem(std::to_string(lines.size()), "one");
   return lines.front();
+}
+
+std::string vector_note(std::string_view line) {
+  std::istringstream fields(without_programs(line));
+  for (std::string field; fields >> field;) {
+    if (!is_vector_without_dims(field)) continue;
+    const std::size_t end = std::min(field.find('/'), field.size());
+    return "note: " + field + " is a whole matrix, M x N; one value for each column is " +
+           field.substr(0, end) + "[n]" + field.substr(end) + ", for each row [m], one for all [1]";
+  }
+  return {};
+}
+
+ProblemLine read_problem(std::span<const std::string> words) {
+  const std::string line = only_problem_line(words);
+  ProblemLine problem = parse_problem(line);
+  if (const std::string note = vector_note(line); !note.empty()) tell_note(note);
+  return problem;
 }
 
 }  // namespace gemmery::cli

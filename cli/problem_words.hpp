@@ -5,7 +5,10 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <gemmery/problem.hpp>
 
 namespace gemmery::cli {
 
@@ -16,5 +19,13 @@ std::vector<std::string> problem_lines(std::span<const std::string> words);
 
 // The same if there must be exactly one problem.
 std::string only_problem_line(std::span<const std::string> words);
+
+// That problem. Notes on standard error say where a line means a matrix and probably a vector was
+// meant.
+ProblemLine read_problem(std::span<const std::string> words);
+
+// "note: bias=f32 is a whole matrix, …" for an operand with a vector's name and no dims; ""
+// without.
+std::string vector_note(std::string_view line);
 
 }  // namespace gemmery::cli

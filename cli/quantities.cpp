@@ -40,6 +40,12 @@ std::string rate_text(double flops_per_second) {
                 std::array<std::string_view, 4>{"MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"});
 }
 
+std::string size_text(std::int64_t bytes) {
+  if (bytes < 1000) return fmt::format("{} bytes", bytes);
+  return scaled(static_cast<double>(bytes) / 1e3,
+                std::array<std::string_view, 3>{"kB", "MB", "GB"});
+}
+
 std::string share_text(double share) { return three_digits(share * 100) + " %"; }
 
 }  // namespace gemmery::cli

@@ -99,7 +99,7 @@ void write_result(const RunResult& result, Output& output) {
 }  // namespace
 
 ExitCode run_problem(const Options& options, Output& output) {
-  const ProblemLine line = parse_problem(only_problem_line(options.words));
+  const ProblemLine line = read_problem(options.words);
   const RunResult result = run_once(options, line, choose_present_device(options));
   if (output.is_text()) {
     print_result(result, output);

@@ -53,7 +53,7 @@ void write_report(const ProblemLine& line, const ChosenDevice& device, const Ker
 }  // namespace
 
 ExitCode verify_problem(const Options& options, Output& output) {
-  const ProblemLine line = parse_problem(only_problem_line(options.words));
+  const ProblemLine line = read_problem(options.words);
   const ChosenDevice device = choose_present_device(options);
   const std::vector<Kernel> kernels = select_kernels(options, line.problem, device, options.top);
   bool all_passed = true;

@@ -17,6 +17,9 @@ TEST(Quantities, have_three_digits_and_a_fitting_unit) {
   EXPECT_EQ(time_text(5e9), "5000 s");
   EXPECT_EQ(rate_text(254e9), "254 GFLOP/s");
   EXPECT_EQ(rate_text(51.2e12), "51.2 TFLOP/s");
+  EXPECT_EQ(size_text(0), "0 bytes");
+  EXPECT_EQ(size_text(999), "999 bytes");
+  EXPECT_EQ(size_text(1500000), "1.50 MB");
   EXPECT_EQ(share_text(0.631), "63.1 %");
 }
 
