@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks the terminal for its width.
+// Asks the terminal for its width, and writes in its colours.
 #include "cli/terminal.hpp"
 
 #include <sys/ioctl.h>
@@ -22,6 +22,14 @@ std::optional<std::size_t> environment_columns() noexcept {
   return is_number && columns > 0 ? std::optional(columns) : std::nullopt;
 }
 
+bool has_colours(int file) noexcept {
+  const char* const refusal = std::getenv("NO_COLOR");
+  const char* const terminal = std::getenv("TERM");
+  const bool is_refused = refusal != nullptr && *refusal != '\0';
+  const bool is_dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
+  return !is_refused && !is_dumb && ::isatty(file) == 1;
+}
+
 }  // namespace
 
 std::optional<std::size_t> terminal_columns(int file) noexcept {
@@ -32,6 +40,11 @@ std::optional<std::size_t> terminal_columns(int file) noexcept {
 
 std::optional<std::size_t> columns_to_fit(int file) noexcept {
   return ::isatty(file) == 1 ? terminal_columns(file) : std::nullopt;
+}
+
+std::string painted(std::string_view text, Colour colour, int file) {
+  if (!has_colours(file)) return std::string(text);
+  return (colour == Colour::green ? "\033[32m" : "\033[31m") + std::string(text) + "\033[0m";
 }
 
 }  // namespace gemmery::cli

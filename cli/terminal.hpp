@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The width of the terminal.
+// The width of the terminal, and its colours.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
 namespace gemmery::cli {
 
@@ -13,5 +16,11 @@ std::optional<std::size_t> terminal_columns(int file) noexcept;
 
 // The same where the file is a terminal: what goes to files and pipes is not cut.
 std::optional<std::size_t> columns_to_fit(int file) noexcept;
+
+enum class Colour : std::uint8_t { green, red };
+
+// The text in a colour where the file is a terminal that has some: not if NO_COLOR is set to
+// anything (no-color.org) or TERM is "dumb".
+std::string painted(std::string_view text, Colour colour, int file);
 
 }  // namespace gemmery::cli

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemmery verify: checks the results of kernels against their proven bound.
+#include <unistd.h>
+
 #include <fmt/format.h>
 #include <gemmery/family.hpp>
 #include <gemmery/verify.hpp>
@@ -10,6 +12,7 @@
 #include "cli/quantities.hpp"
 #include "cli/records.hpp"
 #include "cli/selection.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 
 namespace gemmery::cli {
@@ -25,7 +28,9 @@ VerifyOptions verify_options(const Options& options, const ChosenDevice& device)
 }
 
 void print_report(const Kernel& kernel, const VerifyReport& report, Output& output) {
-  output.write_line((report.passed ? "ok      " : "FAILED  ") + kernel.name());
+  const std::string outcome = report.passed ? painted("ok", Colour::green, STDOUT_FILENO) + "      "
+                                            : painted("FAILED", Colour::red, STDOUT_FILENO) + "  ";
+  output.write_line(outcome + kernel.name());
   output.write_line(
       fmt::format("        worst error {} of what is allowed: {}\n"
                   "        {} of {} elements outside,{} {} guard bytes changed\n"

@@ -36,12 +36,12 @@ def run(*words, **options):
     )
 
 
-def on_terminal(columns, *words):
+def on_terminal(columns, *words, **environment):
     """The lines on standard output where that is a terminal of this width."""
     control, terminal = pty.openpty()
     try:
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        program = subprocess.Popen([PROGRAM, *words], cwd=ROOT, stdout=terminal, stderr=subprocess.DEVNULL)
+        program = subprocess.Popen([PROGRAM, *words], cwd=ROOT, stdout=terminal, stderr=subprocess.DEVNULL, env={**os.environ, **environment})
         os.close(terminal)
         text = b""
         while True:
@@ -69,6 +69,17 @@ def manual():
 def words_of(text):
     """Words as help prints them: without the marks of Markdown, wherever lines end."""
     return re.sub(r"^#+ ", "", text, flags=re.MULTILINE).replace("`", "").split()
+
+
+class Colours(unittest.TestCase):
+    def first_line(self, **environment):
+        return on_terminal(100, "verify", *SMALL, **environment)[0]
+
+    def test_are_on_terminals_that_have_them_unless_NO_COLOR_is_set(self):
+        self.assertTrue(self.first_line(TERM="xterm", NO_COLOR="").startswith("\033[32mok\033[0m      "))
+        self.assertTrue(self.first_line(TERM="xterm", NO_COLOR="1").startswith("ok      "))
+        self.assertTrue(self.first_line(TERM="dumb", NO_COLOR="").startswith("ok      "))
+        self.assertTrue(run("verify", *SMALL).stdout.startswith("ok      "))
 
 
 class NewKernel(unittest.TestCase):
