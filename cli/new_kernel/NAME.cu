@@ -2,12 +2,14 @@
 //
 //   global memory -> shared memory -> registers (fragments) -> mma.sync -> accumulators -> out
 //
-// A block computes a tile of 64 x 64, in steps of 16 along K; each of its 4 warps computes 32 x 32 of it.
+// A block computes a tile of 64 x 64, in steps of 16 along K; each of its 4 warps computes 32 x 32
+// of it.
 
 constexpr int tile = 64;       // rows and columns of a block
 constexpr int warp_tile = 32;  // of a warp
 constexpr int step = 16;       // along K
-constexpr int pitch = step + 8;  // halves from row to row in shared memory: no two lanes of a warp meet in a bank
+// Halves from row to row in shared memory: no two lanes of a warp meet in a bank.
+constexpr int pitch = step + 8;
 
 // Elements of A (rows) or of B (columns), those along K side by side.
 struct Shared {
@@ -16,8 +18,8 @@ struct Shared {
 };
 
 // Elements outside of a matrix are zero.
-__device__ void load(Shared& shared, const unsigned short* a, const unsigned short* b, int m, int n, int k,
-                     long long a_leading, long long b_leading, int first_k) {
+__device__ void load(Shared& shared, const unsigned short* a, const unsigned short* b, int m, int n,
+                     int k, long long a_leading, long long b_leading, int first_k) {
   const int first_row = blockIdx.y * tile, first_column = blockIdx.x * tile;
   for (int at = threadIdx.x; at < tile * step; at += blockDim.x) {
     const int row = at / step, k_of_a = at % step;
@@ -30,12 +32,16 @@ __device__ void load(Shared& shared, const unsigned short* a, const unsigned sho
 }
 
 // Two elements that lie side by side along K.
-__device__ unsigned pair(const unsigned short* at) { return *reinterpret_cast<const unsigned*>(at); }
+__device__ unsigned pair(const unsigned short* at) {
+  return *reinterpret_cast<const unsigned*>(at);
+}
 
-// d += a * b for 16 x 8 x 16; the manual of PTX shows which lane holds which elements (mma.m16n8k16).
+// d += a * b for 16 x 8 x 16; the manual of PTX shows which lane holds which elements
+// (mma.m16n8k16).
 __device__ void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
@@ -44,8 +50,8 @@ __device__ void multiply(float (&sums)[2][4][4], const Shared& shared, int row, 
   const int group = threadIdx.x % 32 / 4, lane_k = threadIdx.x % 4 * 2;
   for (int i = 0; i < 2; ++i) {
     const int r = row + i * 16 + group;
-    const unsigned a[4] = {pair(&shared.a[r][lane_k]), pair(&shared.a[r + 8][lane_k]), pair(&shared.a[r][lane_k + 8]),
-                           pair(&shared.a[r + 8][lane_k + 8])};
+    const unsigned a[4] = {pair(&shared.a[r][lane_k]), pair(&shared.a[r + 8][lane_k]),
+                           pair(&shared.a[r][lane_k + 8]), pair(&shared.a[r + 8][lane_k + 8])};
     for (int j = 0; j < 4; ++j) {
       const int c = column + j * 8 + group;
       const unsigned b[2] = {pair(&shared.b[c][lane_k]), pair(&shared.b[c][lane_k + 8])};
@@ -54,8 +60,8 @@ __device__ void multiply(float (&sums)[2][4][4], const Shared& shared, int row, 
   }
 }
 
-__device__ void store(const float (&sums)[2][4][4], float* out, int m, int n, long long out_leading, float alpha, int row,
-                      int column) {
+__device__ void store(const float (&sums)[2][4][4], float* out, int m, int n, long long out_leading,
+                      float alpha, int row, int column) {
   const int group = threadIdx.x % 32 / 4, lane_column = threadIdx.x % 4 * 2;
   for (int i = 0; i < 2; ++i)
     for (int j = 0; j < 4; ++j)
@@ -67,8 +73,8 @@ __device__ void store(const float (&sums)[2][4][4], float* out, int m, int n, lo
 }
 
 extern "C" __global__ void __launch_bounds__(128)
-    NAME(const unsigned short* a, const unsigned short* b, float* out, int m, int n, int k, long long a_leading,
-         long long b_leading, long long out_leading, float alpha) {
+    NAME(const unsigned short* a, const unsigned short* b, float* out, int m, int n, int k,
+         long long a_leading, long long b_leading, long long out_leading, float alpha) {
   __shared__ Shared shared;
   const int warp = threadIdx.x / 32, row = warp / 2 * warp_tile, column = warp % 2 * warp_tile;
   float sums[2][4][4] = {};
