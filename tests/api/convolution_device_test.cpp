@@ -6,28 +6,26 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <ostream>
 #include <string>
 #include <vector>
 
-#include "tests/support/convolution_cases.hpp"
-#include "tests/support/naive_convolution.hpp"
-#include "tests/support/random_seed.hpp"
+#include "tests/support/served_convolutions.hpp"
 
 namespace gemmery {
 namespace {
 
 using tests::ConvCase;
 using tests::Draw;
-using tests::HeldTensor;
+using tests::expect_right;
+using tests::expect_right_by_any;
+using tests::is_soak;
+using tests::kernels_of;
 using tests::kinds;
+using tests::Products;
+using tests::reason_of;
+using tests::Served;
 using tests::Types;
 
-struct Products {
-  DType operands, out;
-  Math math = Math::native;
-};
 constexpr Products all_products[] = {
     {DType::float16, DType::float16},
     {DType::bfloat16, DType::float32},
@@ -38,14 +36,6 @@ constexpr Products all_products[] = {
     {DType::uint8, DType::int32},
 };
 
-// A family, and a device on which its kernels run.
-struct Served {
-  const char* family;
-  const char* device;
-};
-void PrintTo(const Served& served, std::ostream* stream) {
-  *stream << served.family << " on " << served.device;
-}
 constexpr Served simt{"simt", "emulated:h200"};
 constexpr Served sm80{"sm80", "emulated:a100"};
 
@@ -56,46 +46,12 @@ Products draw_products(const Served& served, Draw& draw) {
   return {types.operands, types.out};
 }
 
-// Each kernel takes a third of a second to compile: a soak runs all problems, other runs a sample.
-bool is_soak() { return std::getenv("GEMMERY_SOAK") != nullptr; }
-
 GemmProblem problem_of(const ConvCase& conv, ConvKind kind, const Products& products,
                        std::int64_t gap = 0) {
-  const auto [a, b, out] = tests::shapes_of(conv, kind);
   // Taps of filters are adjacent.
-  const HeldTensor of_a(products.operands, a, gap);
-  const HeldTensor of_b(products.operands, b, kind == ConvKind::fprop ? 0 : gap);
-  const HeldTensor of_out(products.out, out, kind == ConvKind::wgrad ? 0 : gap);
-  return ConvArguments(kind, of_a.view(), of_b.view(), of_out.view(), conv.settings(),
-                       {.math = products.math})
-      .problem();
-}
-
-std::vector<Kernel> kernels_of(const GemmProblem& problem, const Served& served) {
-  std::vector<Kernel> kernels;
-  for (const RankedKernel& kernel : get_kernels(problem, device_info(*parse_device(served.device)),
-                                                {.providers = {"templates"}}))
-    if (kernel.family().name() == served.family) kernels.push_back(kernel);
-  return kernels;
-}
-
-std::string reason_of(const GemmProblem& problem, const Served& served) {
-  for (const Reason& reason : explain(problem, device_info(*parse_device(served.device))).reasons)
-    if (reason.family == served.family) return reason.failed;
-  return "no reason";
-}
-
-void expect_right(const ProblemLine& line, const Kernel& kernel, const Served& served) {
-  const VerifyReport report =
-      verify(line, kernel, {.seed = tests::random_seed(), .device = *parse_device(served.device)});
-  ASSERT_TRUE(report.passed) << to_string(line) << " by " << kernel.name() << ", seed "
-                             << report.seed << ": " << report.first_failure;
-}
-
-void expect_right_by_any(const ProblemLine& line, const Served& served, Draw& draw) {
-  const auto kernels = kernels_of(line.problem, served);
-  ASSERT_FALSE(kernels.empty()) << to_string(line) << ": " << reason_of(line.problem, served);
-  expect_right(line, kernels[static_cast<std::size_t>(draw.below(std::ssize(kernels)))], served);
+  return tests::problem_of(
+      conv, kind, products,
+      {.a = gap, .b = kind == ConvKind::fprop ? 0 : gap, .out = kind == ConvKind::wgrad ? 0 : gap});
 }
 
 class ConvolutionOnDevices : public testing::TestWithParam<Served> {};
@@ -114,13 +70,7 @@ TEST_P(ConvolutionOnDevices, awkward_geometries_are_within_the_bounds) {
       ++count;
     }
   };
-  for (const char* const text : tests::tiny_convolutions) run(text);
-  for (const char* const text : tests::strided_convolutions) run(text);
-  for (const char* const text : tests::asymmetric_convolutions) run(text);
-  for (const char* const text : tests::channels_convolutions) run(text);
-  for (const char* const text : tests::grouped_convolutions) run(text);
-  for (const char* const text : tests::limits_convolutions) run(text);
-  for (const char* const text : tests::empty_convolutions) run(text);
+  tests::for_each_small_convolution(run);
   EXPECT_GT(count, is_soak() ? 120 : 4);
 }
 

@@ -6,28 +6,27 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "tests/support/convolution_cases.hpp"
-#include "tests/support/naive_convolution.hpp"
-#include "tests/support/random_seed.hpp"
+#include "tests/support/served_convolutions.hpp"
 
 namespace gemmery {
 namespace {
 
 using tests::ConvCase;
 using tests::Draw;
-using tests::HeldTensor;
+using tests::expect_right;
+using tests::expect_right_by_any;
+using tests::is_soak;
+using tests::kernels_of;
 using tests::kinds;
+using tests::Products;
+using tests::reason_of;
+using tests::Served;
 
-Device hopper() { return *parse_device("emulated:h200"); }
+constexpr Served hopper{"sm90", "emulated:h200"};
 
-struct Products {
-  DType operands, out;
-  Math math = Math::native;
-};
 constexpr Products all_products[] = {
     {DType::bfloat16, DType::bfloat16},
     {DType::float16, DType::float16},
@@ -62,50 +61,15 @@ ConvCase with_whole_units(ConvCase conv, ConvKind kind, DType dtype) {
 
 GemmProblem problem_of(const ConvCase& conv, ConvKind kind, const Products& products,
                        std::int64_t gap = 0) {
-  const auto [a, b, out] = tests::shapes_of(conv, kind);
-  const HeldTensor of_a(products.operands, a, gap);
-  const HeldTensor of_b(products.operands, b, kind == ConvKind::wgrad ? gap : 0);
-  const HeldTensor of_out(products.out, out);
-  return ConvArguments(kind, of_a.view(), of_b.view(), of_out.view(), conv.settings(),
-                       {.math = products.math})
-      .problem();
-}
-
-std::vector<Kernel> kernels_of(const GemmProblem& problem) {
-  std::vector<Kernel> kernels;
-  for (const RankedKernel& kernel :
-       get_kernels(problem, device_info(hopper()), {.providers = {"templates"}}))
-    if (kernel.family().name() == "sm90") kernels.push_back(kernel);
-  return kernels;
-}
-
-std::string reason_of(const GemmProblem& problem) {
-  for (const Reason& reason : explain(problem, device_info(hopper())).reasons)
-    if (reason.family == "sm90") return reason.failed;
-  return "no reason";
-}
-
-void expect_right(const ProblemLine& line, const Kernel& kernel) {
-  const VerifyReport report =
-      verify(line, kernel, {.seed = tests::random_seed(), .device = hopper()});
-  ASSERT_TRUE(report.passed) << to_string(line) << " by " << kernel.name() << ", seed "
-                             << report.seed << ": " << report.first_failure;
-}
-
-void expect_right_by_any(const ProblemLine& line, Draw& draw) {
-  const auto kernels = kernels_of(line.problem);
-  ASSERT_FALSE(kernels.empty()) << to_string(line) << ": " << reason_of(line.problem);
-  expect_right(line, kernels[static_cast<std::size_t>(draw.below(std::ssize(kernels)))]);
+  return tests::problem_of(conv, kind, products,
+                           {.a = gap, .b = kind == ConvKind::wgrad ? gap : 0});
 }
 
 // Beyond what copies in im2col mode can do, or phases of a dgrad with a stride.
 bool exceeds_copies(const GemmProblem& problem) {
-  const std::string reason = reason_of(problem);
+  const std::string reason = reason_of(problem, hopper);
   return reason.find(" along ") != std::string::npos || reason.find("dgrad") != std::string::npos;
 }
-
-// Each kernel takes a third of a second to compile: a soak runs all, other runs a sample.
-bool is_soak() { return std::getenv("GEMMERY_SOAK") != nullptr; }
 
 TEST(ConvolutionOnHopper, awkward_geometries_are_within_the_bounds) {
   const double most_flops = is_soak() ? 1e8 : 4e6;
@@ -123,17 +87,11 @@ TEST(ConvolutionOnHopper, awkward_geometries_are_within_the_bounds) {
         ++beyond;
         continue;
       }
-      expect_right_by_any({.problem = problem}, draw);
+      expect_right_by_any({.problem = problem}, hopper, draw);
       ++count;
     }
   };
-  for (const char* const text : tests::tiny_convolutions) run(text);
-  for (const char* const text : tests::strided_convolutions) run(text);
-  for (const char* const text : tests::asymmetric_convolutions) run(text);
-  for (const char* const text : tests::channels_convolutions) run(text);
-  for (const char* const text : tests::grouped_convolutions) run(text);
-  for (const char* const text : tests::limits_convolutions) run(text);
-  for (const char* const text : tests::empty_convolutions) run(text);
+  tests::for_each_small_convolution(run);
   EXPECT_GT(count, is_soak() ? 100 : 5);
   EXPECT_LT(beyond, is_soak() ? 30 : 12);
 }
@@ -154,8 +112,8 @@ TEST(ConvolutionOnHopper, random_problems_are_within_the_bounds) {
     if (problem.flops() > most_flops || exceeds_copies(problem)) continue;
     ++count;
     // Some are plain GEMMs.
-    if (kernels_of(problem).empty() && reason_of(problem).empty()) continue;
-    expect_right_by_any({.problem = problem}, draw);
+    if (kernels_of(problem, hopper).empty() && reason_of(problem, hopper).empty()) continue;
+    expect_right_by_any({.problem = problem}, hopper, draw);
   }
 }
 
@@ -186,7 +144,7 @@ TEST(ConvolutionOnHopper, programs_and_addends_are_those_of_a_product) {
         "conv2d_wgrad 2x7x6x72 k=24 r=3 s=3 pad=1 groups=3 a=bf16 out=f32 alpha=2",
         "conv2d_fprop 2x7x6x64 k=24 r=3 s=3 pad=1 a=s8 out=s8 c=s8 alpha=0.02 beta=1",
         "conv2d_fprop 2x7x6x64 k=24 r=3 s=3 pad=1 a=f16 mode=convolution alpha=0"}) {
-    if (is_soak() || draw.below(2) > 0) expect_right_by_any(parse_problem(text), draw);
+    if (is_soak() || draw.below(2) > 0) expect_right_by_any(parse_problem(text), hopper, draw);
   }
 }
 
@@ -197,7 +155,7 @@ TEST(ConvolutionOnHopper, splits_and_clusters_cover_all_taps) {
                                  "conv2d_wgrad 3x20x20x64 k=64 r=3 s=3 pad=1 a=f16"}) {
     const ProblemLine line = parse_problem(text);
     std::vector<Kernel> chosen[6];
-    for (const Kernel& kernel : kernels_of(line.problem)) {
+    for (const Kernel& kernel : kernels_of(line.problem, hopper)) {
       const std::string name = kernel.name();
       const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
       const std::size_t set = has("_1x1_k")      ? 0
@@ -210,7 +168,8 @@ TEST(ConvolutionOnHopper, splits_and_clusters_cover_all_taps) {
     }
     for (const auto& kernels : chosen) {
       if (kernels.empty() || (!is_soak() && draw.below(2) > 0)) continue;
-      expect_right(line, kernels[static_cast<std::size_t>(draw.below(std::ssize(kernels)))]);
+      expect_right(line, kernels[static_cast<std::size_t>(draw.below(std::ssize(kernels)))],
+                   hopper);
     }
     EXPECT_FALSE(chosen[3].empty() || chosen[4].empty()) << text;
   }
@@ -221,7 +180,7 @@ TEST(ConvolutionOnHopper, names_read_back) {
   for (const char* const text :
        {"conv2d_fprop 2x8x8x64 k=64 r=3 s=3 pad=1 a=f16", "conv1d_dgrad 2x8x64 k=64 s=3 pad=1 a=s8",
         "conv3d_wgrad 2x8x8x8x64 k=64 t=2 r=3 s=3 pad=1 a=f16"}) {
-    for (const Kernel& kernel : kernels_of(parse_problem(text).problem)) {
+    for (const Kernel& kernel : kernels_of(parse_problem(text).problem, hopper)) {
       const auto found = find_kernel(kernel.name());
       ASSERT_TRUE(found) << kernel.name();
       EXPECT_EQ(*found, kernel);
@@ -232,7 +191,7 @@ TEST(ConvolutionOnHopper, names_read_back) {
 }
 
 TEST(ConvolutionOnHopper, limits_are_refused_by_name) {
-  const auto of = [](const char* text) { return reason_of(parse_problem(text).problem); };
+  const auto of = [](const char* text) { return reason_of(parse_problem(text).problem, hopper); };
   EXPECT_EQ(of("conv2d_dgrad 2x9x9x64 k=64 r=3 s=3 pad=1 stride=3 a=f16"),
             "stride: expected at most 8 phases of pixels for dgrad, got 9");
   EXPECT_EQ(of("conv3d_dgrad 2x9x9x9x64 k=64 t=3 r=3 s=3 pad=1 stride=2 a=f16"),

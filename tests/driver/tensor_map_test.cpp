@@ -24,17 +24,33 @@ driver::TiledTensorMap good_view() {
           .swizzle = driver::cuda::TensorMapSwizzle::bytes128};
 }
 
+// What breaks a rule of a view, and the field that the error names.
+template <class View>
+struct BrokenRule {
+  const char* field;
+  std::function<void(View&)> spoil;
+};
+
+template <class View, std::size_t count>
+void expect_each_named(const View& good, const BrokenRule<View> (&rules)[count]) {
+  for (const BrokenRule<View>& rule : rules) {
+    View view = good;
+    rule.spoil(view);
+    const Error error = error_of([&] { driver::encode(install_fake_driver().api(), view); });
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+    EXPECT_EQ(error.operand(), std::string("tensor map: ") + rule.field) << error.what();
+    EXPECT_FALSE(error.expected().empty());
+    EXPECT_FALSE(error.got().empty());
+  }
+}
+
 TEST(TensorMap, a_view_that_keeps_the_rules_is_encoded) {
   EXPECT_NO_THROW(driver::encode(install_fake_driver().api(), good_view()));
 }
 
 TEST(TensorMap, each_broken_rule_is_named) {
   using View = driver::TiledTensorMap;
-  struct Row {
-    const char* field;
-    std::function<void(View&)> spoil;
-  };
-  const Row rows[] = {
+  const BrokenRule<View> rows[] = {
       {"rank", [](View& view) { view.rank = 0; }},
       {"rank", [](View& view) { view.rank = 6; }},
       {"address", [](View& view) { view.address = nullptr; }},
@@ -49,22 +65,14 @@ TEST(TensorMap, each_broken_rule_is_named) {
       {"box 0 in bytes", [](View& view) { view.box[0] = 128; }},
       {"element stride 0", [](View& view) { view.element_strides[0] = 9; }},
   };
-  for (const Row& row : rows) {
-    View view = good_view();
-    row.spoil(view);
-    const Error error = error_of([&] { driver::encode(install_fake_driver().api(), view); });
-    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
-    EXPECT_EQ(error.operand(), std::string("tensor map: ") + row.field) << error.what();
-    EXPECT_FALSE(error.expected().empty());
-    EXPECT_FALSE(error.got().empty());
-  }
+  expect_each_named(good_view(), rows);
 }
 
 driver::Im2colTensorMap good_images() {
   return {.address = memory,
           .dtype = DType::float16,
           .rank = 4,
-          .extents = {64, 56, 40, 32},
+          .extents = {64, 56, 40, 32, 1},
           .byte_strides = {128, 56 * 128, 40 * 56 * 128},
           .lower_corner = {-1, -1},
           .upper_corner = {-1, -1},
@@ -80,11 +88,7 @@ TEST(TensorMap, images_that_keep_the_rules_are_encoded) {
 
 TEST(TensorMap, each_broken_rule_of_images_is_named) {
   using View = driver::Im2colTensorMap;
-  struct Row {
-    const char* field;
-    std::function<void(View&)> spoil;
-  };
-  const Row rows[] = {
+  const BrokenRule<View> rows[] = {
       {"rank", [](View& view) { view.rank = 2; }},
       {"rank", [](View& view) { view.rank = 6; }},
       {"address", [](View& view) { view.address = memory + 8; }},
@@ -106,16 +110,7 @@ TEST(TensorMap, each_broken_rule_of_images_is_named) {
       {"pixels", [](View& view) { view.pixels = 1025; }},
       {"pixels", [](View& view) { view.pixels = 0; }},
   };
-  for (const Row& row : rows) {
-    View view = good_images();
-    view.extents[4] = 1;  // of a rank of 5
-    row.spoil(view);
-    const Error error = error_of([&] { driver::encode(install_fake_driver().api(), view); });
-    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
-    EXPECT_EQ(error.operand(), std::string("tensor map: ") + row.field) << error.what();
-    EXPECT_FALSE(error.expected().empty());
-    EXPECT_FALSE(error.got().empty());
-  }
+  expect_each_named(good_images(), rows);
 }
 
 TEST(TensorMap, images_of_one_dimension_have_wide_corners) {

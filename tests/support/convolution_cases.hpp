@@ -196,4 +196,16 @@ inline ConvCase draw_case(Draw& draw) {
   return conv;
 }
 
+// Calls run(text) for all but the big ones.
+template <class Run>
+void for_each_small_convolution(Run&& run) {
+  for (const char* const text : tiny_convolutions) run(text);
+  for (const char* const text : strided_convolutions) run(text);
+  for (const char* const text : asymmetric_convolutions) run(text);
+  for (const char* const text : channels_convolutions) run(text);
+  for (const char* const text : grouped_convolutions) run(text);
+  for (const char* const text : limits_convolutions) run(text);
+  for (const char* const text : empty_convolutions) run(text);
+}
+
 }  // namespace gemmery::tests

@@ -263,8 +263,9 @@ abi::RaggedExtent ragged_extent_of(const Groups& groups, bool is_turned) noexcep
   return (groups.ragged == Ragged::m) == is_turned ? abi::RaggedExtent::n : abi::RaggedExtent::m;
 }
 
-abi::RegionGrid regions_of_groups(abi::RegionGrid grid, const GroupTileExtents& region,
+abi::RegionGrid regions_of_launch(abi::RegionGrid grid, const GroupTileExtents& region,
                                   const GemmProblem& problem, bool is_turned) {
+  if (!problem.groups) return grid;
   const Groups& groups = *problem.groups;
   const abi::RaggedExtent ragged = ragged_extent_of(groups, is_turned);
   if (ragged == abi::RaggedExtent::k) return grid;
@@ -283,6 +284,18 @@ abi::RegionGrid regions_of_groups(abi::RegionGrid grid, const GroupTileExtents& 
     numbers = extent / static_cast<unsigned>(is_of_rows ? region.m : region.n) + count;
   }
   return grid;
+}
+
+abi::RegionGrid regions_of_tiles(unsigned rows, unsigned columns, const GroupTileExtents& tile,
+                                 const GemmProblem& problem, bool is_turned) {
+  const abi::RegionGrid grid{.rows = rows,
+                             .columns = columns,
+                             .batches = static_cast<unsigned>(problem.l),
+                             .column_parts = 1,
+                             .whole_parts = 1,
+                             .arrivals = 1,
+                             .groups = 0};
+  return regions_of_launch(grid, tile, problem, is_turned);
 }
 
 abi::GroupTable group_table(const GemmArguments& arguments, const abi::GroupParams& params,

@@ -85,10 +85,14 @@ abi::IndexParams gather_params(const GemmArguments& arguments);
 abi::IndexParams scatter_params(const GemmArguments& arguments);
 // The extent that differs as a kernel sees it.
 abi::RaggedExtent ragged_extent_of(const Groups& groups, bool is_turned) noexcept;
-// The regions of a launch of groups, of those of one matrix; `region`: rows and columns of one, of
-// what the kernel computes.
-abi::RegionGrid regions_of_groups(abi::RegionGrid grid, const GroupTileExtents& region,
+// The regions of a launch, of those of one matrix, which differ for groups; `region`: rows and
+// columns of one, of what the kernel computes.
+abi::RegionGrid regions_of_launch(abi::RegionGrid grid, const GroupTileExtents& region,
                                   const GemmProblem& problem, bool is_turned);
+// The same where a region is a block's tile, of which one warp arrives; a matrix has `rows` of them
+// in a column.
+abi::RegionGrid regions_of_tiles(unsigned rows, unsigned columns, const GroupTileExtents& tile,
+                                 const GemmProblem& problem, bool is_turned);
 // An upper bound on the tiles of a launch.
 unsigned most_tiles(const GroupTileExtents& tile, const GemmProblem& problem);
 

@@ -123,16 +123,9 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
     plan.set_parameters(gemm);
   }
   if (request.kernel.epilogue() != default_epilogue) {
-    abi::RegionGrid regions{.rows = tile_rows,
-                            .columns = tile_columns,
-                            .batches = gemm.batches,
-                            .column_parts = 1,
-                            .whole_parts = 1,
-                            .arrivals = 1,
-                            .groups = 0};
-    if (problem.groups)
-      regions =
-          regions_of_groups(regions, {.m = design.tile_m, .n = design.tile_n}, problem, false);
+    const abi::RegionGrid regions =
+        regions_of_tiles(tile_rows, tile_columns, {.m = design.tile_m, .n = design.tile_n}, problem,
+                         /*is_turned=*/false);
     append_epilogue_parameters(arguments, request.kernel.epilogue(), false, regions, plan);
   }
   // Blocks stride over tiles and batches, so one block for each allowed multiprocessor covers them

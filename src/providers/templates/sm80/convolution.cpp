@@ -5,6 +5,7 @@
 #include <array>
 
 #include "providers/templates/conv_windows.hpp"
+#include "providers/templates/name_words.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -22,6 +23,13 @@ constexpr std::array<std::string_view, sm80_conv_count> words{"",
 // Whole accesses along the channels of a tap.
 bool divides_channels(const OperandRule& rule, std::int64_t channels) noexcept {
   return channels * static_cast<std::int64_t>(byte_width(rule.dtype)) % rule.alignment == 0;
+}
+
+// Rows of whole accesses, or any strides: single elements of rows are what groups store at their
+// ends.
+bool takes_output(const OperandRule& rule) noexcept {
+  return rule.layout == LayoutRule::any ||
+         (rule.layout == LayoutRule::row && rule.alignment == widest_access);
 }
 
 }  // namespace
@@ -68,8 +76,8 @@ bool takes_conv_layouts(const OperandRules& rules, Sm80Conv conv) noexcept {
   const abi::ConvolutionKind kind = kind_of(conv);
   const LayoutRule a = kind == abi::ConvolutionKind::wgrad ? LayoutRule::column : LayoutRule::row;
   const LayoutRule b = kind == abi::ConvolutionKind::fprop ? LayoutRule::column : LayoutRule::row;
-  return rules.a.layout == a && rules.b.layout == b && rules.out.layout != LayoutRule::column &&
-         (!rules.has_c || rules.c.layout != LayoutRule::column);
+  return rules.a.layout == a && rules.b.layout == b && takes_output(rules.out) &&
+         (!rules.has_c || takes_output(rules.c));
 }
 
 bool holds_whole_channels(const OperandRule& rule, const Convolution& convolution,

@@ -27,7 +27,7 @@ std::string operation_text(Sm80Conv conv);
 std::string_view kind_text(Sm80Conv conv) noexcept;
 
 // True if kernels of this convolution take operands by these rules: channels are adjacent, and out
-// is not column major.
+// is stored as discovery offers it without groups, not column major.
 bool takes_conv_layouts(const OperandRules& rules, Sm80Conv conv) noexcept;
 
 // True if no access to A (or B) crosses from one tap to the next.

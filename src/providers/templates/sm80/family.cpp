@@ -323,16 +323,9 @@ void walk_group_forms(const OperandRules& rules, Add&& add) {
   for (const Sm80Tile& tile : sm80_tiles(rules)) add(with_groups(tile, abi::GroupSchedule::list));
 }
 
-// True if discovery offers stores by the rule without groups: not of single elements in rows, which
-// groups need at their ends.
-bool is_plain_output(const OperandRule& rule) {
-  return std::ranges::count(sm80_output_rules(rule.dtype), rule) > 0;
-}
-
 // Calls add(tile) for the listed kernels of convolutions.
 template <class Add>
 void walk_convolutions(const OperandRules& rules, Add&& add) {
-  if (!is_plain_output(rules.out) || (rules.has_c && !is_plain_output(rules.c))) return;
   for (std::size_t conv = 1; conv < sm80_conv_count; ++conv) {
     if (!takes_conv_layouts(rules, static_cast<Sm80Conv>(conv))) continue;
     for (const Sm80Tile& tile : sm80_tiles(rules, {}, static_cast<Sm80Conv>(conv))) add(tile);

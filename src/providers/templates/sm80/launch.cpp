@@ -102,16 +102,9 @@ struct Sm80Launch {
 
   void append_epilogue(runtime::LaunchPlan& plan) const {
     if (request.kernel.epilogue() == default_epilogue) return;
-    abi::RegionGrid regions{.rows = extents.tile_rows,
-                            .columns = extents.tile_columns,
-                            .batches = static_cast<unsigned>(problem.l),
-                            .column_parts = 1,
-                            .whole_parts = 1,
-                            .arrivals = 1,
-                            .groups = 0};
-    if (problem.groups)
-      regions =
-          regions_of_groups(regions, {.m = design.tile_m, .n = design.tile_n}, problem, is_turned);
+    const abi::RegionGrid regions =
+        regions_of_tiles(extents.tile_rows, extents.tile_columns,
+                         {.m = design.tile_m, .n = design.tile_n}, problem, is_turned);
     append_epilogue_parameters(request.arguments, request.kernel.epilogue(), is_turned, regions,
                                plan);
   }

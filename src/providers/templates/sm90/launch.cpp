@@ -305,8 +305,7 @@ abi::RegionGrid regions_of(const abi::Sm90Design& design, const Sm90Extents& ext
       .groups = abi::reduces_by_groups(design)
                     ? grid_blocks * static_cast<unsigned>(abi::consumer_count(design))
                     : 0};
-  if (!problem.groups) return grid;
-  return regions_of_groups(grid, region, problem, is_turned(request.kernel));
+  return regions_of_launch(grid, region, problem, is_turned(request.kernel));
 }
 
 void append_program(const runtime::PackRequest& request, const abi::Sm90Design& design,
