@@ -40,7 +40,8 @@ struct EpilogueTally {
 struct EpilogueReport {
   EpilogueTally all;
   std::map<std::string, EpilogueTally> of_family;
-  std::int64_t refused = 0;           // by every family asked, each in words about the epilogue
+  std::int64_t refused = 0;  // by every family asked, each in words about the epilogue
+  std::int64_t silent = 0;   // programs that ran, mostly without a bound; not in the tallies
   std::vector<std::string> failures;  // each with the words that replay it
 };
 
