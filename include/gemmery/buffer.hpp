@@ -51,14 +51,14 @@ GEMMERY_API void fill(void* destination, std::uint8_t value, std::size_t bytes, 
 // any of it failed.
 GEMMERY_API void synchronize(Stream stream);
 
-// True if work put on the stream is recorded into a graph instead of run; false on the CPU. The
-// legacy default stream also counts as captured while another stream's capture forbids its use. The
-// query ends no capture.
+// True if the stream is being captured: work on it is recorded into a graph instead of run. False
+// on the CPU. The legacy default stream also counts as captured while another stream's capture
+// forbids its use. The query does not invalidate a capture.
 GEMMERY_API bool is_capturing(Stream stream);
 
-// While it lives, this thread may allocate memory and load code on a GPU although other streams of
-// the process are being captured; those captures stay valid. Work on a captured stream, and waits
-// for one, remain subject to the rules of capture. No effect on the CPU.
+// While an object of this class exists, its thread may allocate memory and load code on a GPU
+// although other streams of the process are being captured; those captures stay valid. Work on a
+// captured stream, and waits for one, remain subject to the rules of capture. No effect on the CPU.
 class GEMMERY_API BesideCaptures {
  public:
   explicit BesideCaptures(Device device);

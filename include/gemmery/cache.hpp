@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The disk cache of compiled code: its contents, its counters and its cleanup. The variables in
-// docs/environment.md set its place and its size; docs/cache.md explains how it
-// works. Whoever can write into it can run code on the GPU of this user, so a cache that others can
-// write into is not used.
+// docs/environment.md set its folder and its size limit; docs/cache.md explains how it works.
+// Whoever can write into it can run code on the GPU of this user, so a cache that others can write
+// into is not used.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ struct CacheCounters {
   std::uint64_t hits = 0;
   // Misses, by reason:
   std::uint64_t absent = 0;         // no such entry
-  std::uint64_t damaged = 0;        // bytes are not those that were written
+  std::uint64_t damaged = 0;        // bytes differ from those that were written
   std::uint64_t foreign = 0;        // another user's, writable by others, or of another key
   std::uint64_t other_version = 0;  // written by a library with another format
   std::uint64_t unreadable = 0;     // the file system failed

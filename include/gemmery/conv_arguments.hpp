@@ -19,7 +19,7 @@
 
 namespace gemmery {
 
-// One number for all spatial dimensions, or one for each: the last ones of depth, height, width.
+// One number for all spatial dimensions, or one for each, in the order depth, height, width.
 class PerDimension {
  public:
   PerDimension(std::int64_t value)  // NOLINT: a number for all
@@ -61,8 +61,8 @@ struct ConvSettings {
 //
 //   P = floor((H + lower + upper - dilation * (R - 1) - 1) / stride) + 1
 //
-// dx and dw have the extents of their tensors. For dgrad alone, P may also be smaller, as it is for
-// a transposed convolution whose output padding is not below its stride, but is below its dilation.
+// dx and dw have the extents of their tensors. For dgrad, P may also be smaller: a transposed
+// convolution whose output padding is at least its stride but less than its dilation.
 //
 // An epilogue's operands, and C, broadcast to out by NumPy's rule: bias (K), residual (N, P, Q, K),
 // (N, 1, 1, K), (1, P, Q, 1). A reduction's result has extents of 1 along reduced dimensions, or

@@ -41,11 +41,11 @@
 
 namespace gemmery::describe {
 
-// --- words --------------------------------------------------------------------------------------
+// --- enumerations -------------------------------------------------------------------------------
 
 enum class OpcodeClass : std::uint8_t { Simt, TensorOp };
 
-// The last five are not supported; their names exist to be refused.
+// The last five are not supported: a description with one of them is refused by its name.
 enum class MathOperation : std::uint8_t {
   multiply_add,
   multiply_add_saturate,   // 8-bit integers; int32 accumulators clamp at every mma
@@ -107,8 +107,8 @@ GEMMERY_API std::string_view name(SwizzlingFunctor swizzle) noexcept;
 
 struct MathInstruction {
   std::array<int, 3> instruction_shape;  // {1, 1, 1} in Simt, {1, 1, 4} for 8-bit integers there
-  Element element_a;                     // what the instruction takes, where it differs from the
-  Element element_b;                     // tensors' element: tfloat32, float16 or bfloat16
+  Element element_a;                     // the instruction's operand types; they may differ from
+  Element element_b;                     // the tensors': tfloat32, float16 or bfloat16
   Element element_accumulator;
   OpcodeClass opcode_class = OpcodeClass::Simt;
   MathOperation math_operation = MathOperation::multiply_add;
@@ -208,14 +208,14 @@ struct GemmDescription {
   friend bool operator==(const GemmDescription&, const GemmDescription&) = default;
 };
 
-// Several lines, as in a user's program.
+// The description as text of several lines, spelled as a user's program spells it.
 GEMMERY_API std::string to_string(const MathInstruction& instruction);
 GEMMERY_API std::string to_string(const TileDescription& tile);
 GEMMERY_API std::string to_string(const TensorDescription& tensor);
 GEMMERY_API std::string to_string(const EpilogueFunctor& functor);
 GEMMERY_API std::string to_string(const GemmDescription& description);
 
-// --- numbers of a functor -----------------------------------------------------------------------
+// --- arguments of a functor ---------------------------------------------------------------------
 
 // The arguments of the functor for one launch.
 struct OutputOp {
@@ -252,7 +252,8 @@ class GEMMERY_API GemmOperationUniversal : public Kernel {
   OutputOp epilogue_type(double alpha, double beta = 0,
                          std::vector<double> activation_args = {}) const;
 
-  // Puts the work on a stream and returns; compiles first if necessary. Throws like Kernel::run.
+  // Enqueues the work on a stream and returns; compiles first if necessary. Throws like
+  // Kernel::run.
   void run(const GemmArguments& arguments, Stream stream) const;
 
   friend bool operator==(const GemmOperationUniversal& x, const GemmOperationUniversal& y) {
@@ -349,7 +350,8 @@ class GEMMERY_API GemmOperationGrouped : public GemmOperationUniversal {
 
   SchedulerMode precompute_mode() const noexcept { return precompute_mode_; }
 
-  // Puts the work on a stream and returns; compiles first if necessary. Throws like Kernel::run.
+  // Enqueues the work on a stream and returns; compiles first if necessary. Throws like
+  // Kernel::run.
   void run(const GemmGroupedArguments& arguments, Stream stream) const;
 
   friend bool operator==(const GemmOperationGrouped& x, const GemmOperationGrouped& y) {
@@ -386,7 +388,7 @@ class GEMMERY_API GemmGroupedArguments {
 // --- reduction ----------------------------------------------------------------------------------
 
 struct ReductionDescription {
-  std::array<int, 2> shape = {4, 128};  // of a block of threads: a hint without effect
+  std::array<int, 2> shape = {4, 128};  // of a block of threads; ignored
   TensorDescription C;                  // of source and destination: RowMajor
   Element element_accumulator;          // of the partial sums
   Element element_compute;

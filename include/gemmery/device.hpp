@@ -16,8 +16,8 @@ namespace gemmery {
 
 enum class DeviceType : std::uint8_t { cpu, cuda, emulated };
 
-// Where memory is and code runs. Device{} is the CPU. The index of an emulated device is the place
-// of its name in `known_device_names()`.
+// Where memory is and code runs. Device{} is the CPU. The index of an emulated device is the
+// position of its name in `known_device_names()`.
 struct Device {
   DeviceType type = DeviceType::cpu;
   int index = 0;

@@ -25,7 +25,7 @@ struct Filter {
   // `environment_target`, which does not exclude the CPU's kernels.
   std::optional<Target> target = {};
   std::vector<std::string> providers =
-      {};  // by name; an unknown one throws Error (invalid_argument) listing the known
+      {};  // by name; an unknown one throws Error (invalid_argument) that lists the known ones
 };
 
 // Kernels that run these arguments on the device of their memory, best first. If the list is empty,

@@ -33,9 +33,9 @@ extern "C" {
 
 typedef enum gemmery_result {
   GEMMERY_OK = 0,
-  GEMMERY_INVALID_ARGUMENT = 1, /* the caller's values contradict each other or this page */
+  GEMMERY_INVALID_ARGUMENT = 1, /* the caller's values contradict each other or this header */
   GEMMERY_UNSUPPORTED = 2,      /* legal, but not supported by this kernel or file */
-  GEMMERY_UNAVAILABLE = 3,      /* a library, device or service is not there */
+  GEMMERY_UNAVAILABLE = 3,      /* a library, device or service is missing */
   GEMMERY_COMPILE = 4,
   GEMMERY_LAUNCH = 5, /* the driver refused or lost a launch */
   GEMMERY_OUT_OF_MEMORY = 6,
@@ -51,7 +51,7 @@ GEMMERY_API const char* gemmery_result_name(gemmery_result result);
 /* "MAJOR.MINOR.PATCH" of the library. */
 GEMMERY_API const char* gemmery_library_version(void);
 
-/* A struct of zeros with its size: gemmery_gemm gemm = GEMMERY_INIT(gemmery_gemm); */
+/* A zeroed struct with its struct_size set: gemmery_gemm gemm = GEMMERY_INIT(gemmery_gemm); */
 #ifdef __cplusplus
 #define GEMMERY_INIT(type)            \
   [] {                                \
@@ -66,7 +66,7 @@ GEMMERY_API const char* gemmery_library_version(void);
 
 /* --- devices and streams --- */
 
-/* DLPack's numbers of device types, and one of our own. */
+/* Device types: DLPack's numbers, and one of our own. */
 enum {
   GEMMERY_CPU = 1,
   GEMMERY_CUDA = 2,
@@ -103,16 +103,16 @@ GEMMERY_API gemmery_result gemmery_find_kernel(const gemmery_bundle* bundle, con
                                                gemmery_device device,
                                                const gemmery_kernel** kernel);
 
-/* The description of a kernel. The strings live as long as the bundle. */
+/* The description of a kernel. The strings are valid as long as the bundle. */
 typedef struct gemmery_kernel_info {
   size_t struct_size;
   const char* name;     /* stable, unique, versioned */
   const char* provider; /* "templates" */
   const char* family;   /* "sm90" */
-  const char* targets;  /* with code in the file: "sm_80 sm_90a" */
+  const char* targets;  /* those with code in the file: "sm_80 sm_90a" */
   const char* design;   /* "tile=128x256x64 stages=4" */
   const char* epilogue; /* "D = alpha * accum + beta * C" */
-  const char* problems; /* lines that it was compiled for, each with a newline */
+  const char* problems; /* problem lines that it was compiled for, each with a newline */
   const char* source;   /* CUDA C++ */
   const char* log;      /* the compiler's output */
   int32_t registers;    /* of the first target; -1: not known */
@@ -146,7 +146,7 @@ typedef struct gemmery_gemm {
   const gemmery_tensor* b;
   const gemmery_tensor* c; /* NULL: no C, beta must be 0; not read if beta is 0 */
   const gemmery_tensor* out;
-  double alpha; /* GEMMERY_INIT leaves 0, with which A and B are not read */
+  double alpha; /* GEMMERY_INIT sets 0; with 0, A and B are not read */
   double beta;
   const char* accumulator; /* "f32"; NULL: f64 for f64, int32 for integers, f32 otherwise */
   const char* math;        /* NULL: "native" */
@@ -174,16 +174,16 @@ GEMMERY_API gemmery_result gemmery_get_workspace_size(const gemmery_kernel* kern
 
 /* --- running --- */
 
-/* Loads the kernel on a device, after which gemmery_run may be captured into a graph there. */
+/* Loads the kernel on a device. gemmery_run may then be captured into a graph there. */
 GEMMERY_API gemmery_result gemmery_load_kernel(const gemmery_kernel* kernel, gemmery_device device);
 
-/* Puts the work on a stream (CUstream or cudaStream_t; NULL: the default stream) and returns.
+/* Enqueues the work on a stream (CUstream or cudaStream_t; NULL: the default stream) and returns.
  * `workspace` may be NULL: memory is then allocated from gemmery's pool in stream order. That is
  * not possible while the stream is captured. */
 GEMMERY_API gemmery_result gemmery_run(const gemmery_kernel* kernel, const gemmery_gemm* gemm,
                                        void* stream, const gemmery_workspace* workspace);
 
-/* A prepared launch: parameters packed, workspace reserved. It can be put on streams many times. */
+/* A prepared launch: parameters packed, workspace reserved. It can be launched many times. */
 typedef struct gemmery_launch gemmery_launch;
 
 GEMMERY_API gemmery_result gemmery_bind(const gemmery_kernel* kernel, const gemmery_gemm* gemm,

@@ -102,7 +102,7 @@ struct GEMMERY_API Metadata {
   GEMMERY_API std::string_view design_value(std::string_view field) const noexcept;
 };
 
-// Scratch memory that the caller lends for one launch, on the operands' device; aligned to 256
+// Scratch memory that the caller provides for one launch, on the operands' device; aligned to 256
 // bytes.
 struct Workspace {
   void* data = nullptr;
@@ -189,8 +189,8 @@ struct RankedKernel : Kernel {
   bool is_measured = false;  // from the history of this device, not from a model
 };
 
-// The state of an Artifact; implemented by the room that makes it. Immutable and safe to use from
-// many threads.
+// The state of an Artifact, implemented by the library. Immutable; any number of threads may use
+// it.
 class GEMMERY_API ArtifactState {
  public:
   virtual ~ArtifactState();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A non-owning view of memory: pointer, element type, shape, strides in elements, device; or of a
-// batch of matrices that an array of pointers names.
+// A non-owning view of memory: pointer, element type, shape, strides in elements, device. It may
+// also be a batch of matrices whose addresses are in an array (PointerArray).
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace gemmery {
 
-// The interface of std::mdspan and its kin that `Tensor::from_mdspan` reads.
+// The part of std::mdspan's interface that `Tensor::from_mdspan` uses.
 template <class T>
 concept MdspanLike = requires(const T& view) {
   { view.data_handle() } -> std::convertible_to<const void*>;
@@ -80,8 +80,8 @@ class GEMMERY_API Tensor {
   Tensor(const PointerArray& matrices, DType dtype, std::array<std::int64_t, 3> shape,
          std::array<std::int64_t, 2> strides, Device device = Device::cpu());
 
-  // From std::mdspan or anything of its form; the element type must be one that C++ knows
-  // (dtype_of).
+  // From std::mdspan or a type with its interface. The element type must be one for which dtype_of
+  // is specialised.
   template <MdspanLike View>
   static Tensor from_mdspan(const View& view, Device device = Device::cpu()) {
     static_assert(View::rank() <= max_rank, "gemmery::Tensor has at most five dimensions");
@@ -123,8 +123,8 @@ class GEMMERY_API Tensor {
   // Elements; 1 for rank 0.
   std::int64_t element_count() const noexcept;
 
-  // The same view of other memory, for patching; shape and strides stay. For a batch by pointers:
-  // another array of addresses.
+  // The same view of other memory; shape and strides stay. For a batch by pointers: another array
+  // of addresses.
   Tensor with_data(const void* data) const noexcept;
 
  private:

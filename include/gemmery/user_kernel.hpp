@@ -27,7 +27,7 @@ namespace gemmery {
 
 // --- the code -----------------------------------------------------------------------------------
 
-// CUDA C++, compiled when it is first needed, kept by the disk cache, savable in artifact files.
+// CUDA C++, compiled when it is first needed. The disk cache keeps it, and artifact files can.
 struct UserSource {
   // Contains extern "C" __global__ functions. It can include only headers that its options name.
   // Compiler warnings are errors, as for our own kernels.
@@ -57,7 +57,7 @@ struct UserCall {
 // A callable: a library's function, another language's kernel. It has no code that
 // could be saved.
 struct UserCallable {
-  // Puts the work on the stream and returns; on the CPU the work is complete when it returns.
+  // Enqueues the work on the stream and returns; on the CPU the work is complete when it returns.
   // Several threads may call it concurrently. Not called for an out without elements. `Kernel::run`
   // rethrows its exceptions as an Error (launch) that names the kernel, with the original nested in
   // it (std::rethrow_if_nested).
@@ -77,8 +77,8 @@ struct UserCallable {
 struct LaunchRecipe {
   std::string entry;  // its extern "C" __global__ function
 
-  // What the entry takes, in its order, one word each. WHAT[:TYPE], TYPE one of i32 u32 i64 u64 f32
-  // f64:
+  // The entry's parameters in order, one word each: WHAT[:TYPE] with a TYPE of i32, u32, i64, u64,
+  // f32 or f64:
   //   A B C out NAME      address of the first element; NAME is a tensor of the epilogue
   //   m n k l             extents (i32); k is 0 if alpha is 0, since A and B are not read then
   //   A.row_stride        strides in elements, also .column_stride and .batch_stride (i64)

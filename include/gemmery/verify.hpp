@@ -53,10 +53,10 @@ struct VerifyReport {
 GEMMERY_API VerifyReport verify(const ProblemLine& line, const Kernel& kernel,
                                 const VerifyOptions& options);
 
-// Checks a result that this kernel left in out; operands must be on the CPU. The bounds depend on
-// the kernel: tensor cores round differently from fused multiply-adds, and may add a bias. A user's
-// kernel gets the bounds of fused multiply-adds, unless its design field `instruction` is `wgmma`
-// or `mma`.
+// Checks a result that this kernel has stored to out; operands must be on the CPU. The bounds
+// depend on the kernel: tensor cores round differently from fused multiply-adds, and may add a
+// bias. A user's kernel gets the bounds of fused multiply-adds, unless its design field
+// `instruction` is `wgmma` or `mma`.
 GEMMERY_API VerifyReport check_result(const GemmArguments& arguments, const Kernel& kernel);
 // Checks a result that the caller computed by fused multiply-adds.
 GEMMERY_API VerifyReport check_result(const GemmArguments& arguments, const OperandRules& declared);
