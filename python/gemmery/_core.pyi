@@ -212,11 +212,11 @@ def synchronize(stream: StreamLike = None, device: DeviceLike = "cuda:0") -> Non
     """Waits for everything on a stream of a device."""
 
 def is_capturing(stream: StreamLike, device: DeviceLike) -> bool:
-    """True if work put on a stream of a device is recorded into a graph instead of run, whoever began the capture; False on the
-    CPU."""
+    """True if a stream of a device is being captured, whoever began the capture: work on it is recorded into a graph instead of
+    run. False on the CPU."""
 
 def call_beside_captures(device: DeviceLike, work: Callable[[], _T]) -> _T:
-    """Calls a function that may reserve memory and load code although other streams of the process are being captured; their
+    """Calls a function that may allocate memory and load code although other streams of the process are being captured; their
     captures stay valid."""
 
 def resolve_stream(stream: StreamLike, args: RuntimeArguments | None = None) -> int:
@@ -240,13 +240,12 @@ class GemmArguments(RuntimeArguments):
     """Dense GEMM, one or a batch: out = alpha A @ B + beta C, then the epilogue.
 
     A (M, K) or (L, M, K), B (K, N) or (L, K, N), out (M, N) or (L, M, N); C broadcasts to out. A batch of 1, or a matrix
-    without
-    the dimension, serves every matrix of the other operands. Strides may be any, those of
-    out distinct. All memory is on one device. Nothing is copied; the object keeps its operands alive.
+    without a batch dimension, is repeated for the whole batch. Strides may be any, but the elements of out must not overlap.
+    All memory is on one device. Nothing is copied; the object keeps its operands alive.
 
-    accumulator_type: the type of sums; None: the default for A's and B's types
+    accumulator_type: the type of the accumulators; None: the default for A's and B's types
         (float32 for floating types of up to 32 bits, int32 for integers, float64).
-    epilogue: EpilogueArguments; their program is computed instead of alpha A @ B + beta C.
+    epilogue: EpilogueArguments; their program replaces alpha A @ B + beta C.
     performance: PerformanceControls.
     math: "native", or a way to compute with other instructions, such as "tf32" for float32.
 
@@ -278,12 +277,12 @@ class GemmArguments(RuntimeArguments):
     out: Any
     """The result as it was given; runs write it."""
     C: Any
-    """The addend as it was given, or None."""
+    """C as it was given, or None."""
     views: dict[str, Tensor]
     """The operands as the library sees them: rank 3, broadcast dimensions with stride 0 (of a convolution A and B: rank 5,
     channels last); by name."""
     accumulator_type: DType
-    """The type of the sums."""
+    """The type of the accumulators."""
     epilogue: EpilogueArguments | None
     performance: PerformanceControls | None
     alpha: float
@@ -301,13 +300,12 @@ class GemmArguments(RuntimeArguments):
     is_fake: bool
     """True if an operand has no memory (torch meta, FakeTensor): such arguments can be planned for, not run."""
     must_finish: bool
-    """True if a run waits for its end, because an operand's framework (JAX) may reuse memory at once."""
+    """True if a run waits until the work is done, because an operand's framework (JAX) may reuse memory at once."""
     def set_data(self, operand: str, tensor: TensorLike | int) -> None:
         """Replaces the memory of an operand by a tensor, or an address, of the same shape, strides, type and device.
 
-        The tensor is kept alive, an address is not. Runs that are under way still use the former memory. ValueError for an
-        unknown
-        operand, another shape, type or device, or a lower alignment.
+        The tensor is kept alive; the memory at an address is not. Runs that have started still use the previous memory.
+        ValueError for an unknown operand, another shape, type or device, or a lower alignment.
         """
 
     @property
@@ -316,11 +314,11 @@ class GemmArguments(RuntimeArguments):
         """Replaces alpha and beta of the default program, for later runs. ValueError with an epilogue."""
 
     def set_scalar(self, name: str, value: float) -> None:
-        """Replaces a number of the epilogue by its name, for runs that start afterwards. ValueError if it has none such."""
+        """Replaces a number of the epilogue by its name, for later runs. ValueError if the epilogue has no such number."""
 
     def to_operands_metadata(self) -> Any:
-        """The operands as metadata, in the form in which kernels declare theirs: gemmery.metadata.GemmOperandsMetadata, or
-        ElementwiseOperandsMetadata."""
+        """The operands as metadata, the form in which kernels declare their requirements: a
+        gemmery.metadata.GemmOperandsMetadata or ElementwiseOperandsMetadata."""
 
     def to_device(self, device: DeviceLike = None) -> GemmArguments:
         """The same arguments with operands copied to a device (default: the first GPU); their `sync()` copies results back."""
@@ -346,21 +344,22 @@ class ElementwiseArguments(GemmArguments):
     ) -> None: ...
 
 class GroupedGemmArguments(GemmArguments):
-    """Grouped GEMM: G GEMMs whose M, N or K differs. T is the sum of that extent over all groups.
+    """Grouped GEMM: G GEMMs whose M, N or K differs. T is the extent that all groups share, gaps between them included.
 
     M differs: A (T, K), B (G, K, N), out (T, N).    out[s:e] = epilogue(A[s:e] @ B[g])
     N differs: A (G, M, K), B (K, T), out (M, T).    out[:, s:e] = epilogue(A[g] @ B[:, s:e])
     K differs: A (M, T), B (T, N), out (G, M, N).    out[g] = epilogue(A[:, s:e] @ B[s:e])
-    masked:    A (G, M, K), B (G, K, N), out (G, M, N); the sizes tell how many rows (`ragged`: "m", "n" or "k") are used.
+    masked:    A (G, M, K), B (G, K, N), out (G, M, N); the sizes say how much of each matrix is used, along `ragged`: "m",
+               "n" or "k".
     A list of tensors for each of A, B and out (and C): problems with separate extents; alpha and beta may be lists, too.
 
-    The sizes are one of: `offsets`, the end of every group (torch's offs, cutlass's offsets); `prefix`, the same after a
-    leading 0; `counts`; `labels`, the group of every row or column, -1 for none; `masked`, counts of a stack. Arrays of int32
+    The sizes are one of: `offsets`, the end of every group (torch's offs, cutlass's offsets); `prefix`, a 0 and the ends;
+    `counts`, the size of every group; `labels`, the group of every row or column, -1 for none; `masked`. Arrays of int32
     or int64 on the operands' device are read when the work runs; they may change between runs and must not share memory with
     out. Numbers in a list, and arrays with read_now, are read when the arguments are made.
 
     outside: elements of out that belong to no group stay "untouched" or become "zero".
-    alignment: a group starts at the next multiple of this after the end of the one before it.
+    alignment: a group starts at the next multiple of this after the end of the previous group.
     expected: the average size of a group; a hint for predicted times that changes no result.
     check: checks the sizes, which must be in host memory, when the arguments are made. On the CPU every run checks them.
 
@@ -371,7 +370,7 @@ class GroupedGemmArguments(GemmArguments):
     range is treated like -1.
 
     Operands of an epilogue broadcast to (G, M, N), with T for the extent that differs: (G, 1, N) is one row for every group.
-    Kernels of the CPU run these in every form; docs/grouped.md says what the families of GPUs run.
+    Kernels of the CPU run every form; docs/grouped.md says what each GPU family runs.
     ValueError names the operand or the first size that does not fit.
     """
 
@@ -412,11 +411,11 @@ class GroupedGemmArguments(GemmArguments):
     C: Any
     """The addend, or the list of them, as it was given; or None."""
     offsets: Any
-    """The array of sizes as it was given, whatever its form; None where numbers were."""
+    """The array of sizes as it was given, in any form; None for numbers in a list."""
     gather: TensorLike | None
-    """The indices of rows that are read, as they were given; None without."""
+    """The gather indices as they were given, or None."""
     scatter: TensorLike | None
-    """The indices of rows that are stored, as they were given; None without."""
+    """The scatter indices as they were given, or None."""
     def set_data(self, operand: str, tensor: TensorLike | int) -> None:
         """Replaces the tensor or address of an operand; "sizes", "gather" and "scatter" take other arrays of the same
         length."""
@@ -433,19 +432,19 @@ class ConvArguments(GemmArguments):
 
     P = (H + 2 padding - dilation (R - 1) - 1) // stride + 1
 
-    Shapes are in torch's order, (N, C, W) and (N, C, D, H, W) likewise; memory is channels last: dimension 1 has stride 1. In
-    torch `x.contiguous(memory_format=torch.channels_last)`, in NumPy `numpy.moveaxis(array, -1, 1)` of an array (N, H, W, C).
-    Strides of extents of 0 and 1 do not matter. The pixels of out (taps of dw) are at one distance from each other.
+    Shapes are in torch's order, also (N, C, W) and (N, C, D, H, W); memory is channels last: dimension 1 has stride 1. In
+    torch that is `x.contiguous(memory_format=torch.channels_last)`, in NumPy `numpy.moveaxis(array, -1, 1)` of an array
+    (N, H, W, C). Strides of extents 0 and 1 do not matter. The pixels of out (taps of dw) must be equally spaced.
 
     stride, padding, dilation: a number, or one for each spatial dimension; padding may be "same" (stride 1) or "valid".
-    upper_padding: the padding behind the last pixel, where it differs from that before the first.
+    upper_padding: the padding after the last pixel, if it differs from that before the first.
     groups: of channels; groups = C is depthwise. mode: "cross_correlation", or "convolution", which reverses the taps of w.
 
     C and the operands of an epilogue broadcast to out by NumPy's rule in torch's order: bias (K, 1, 1). A reduction's result
-    has extents of 1 along what is reduced: (K, 1, 1) for a sum of each channel. Those that vary along height but not along
-    width are refused, and with groups those that vary with the image alone.
-    Kernels of the CPU run all of these. On GPUs simt runs fprop, wgrad, and dgrad at a stride of 1; every family runs what is a
-    plain GEMM (1x1 at stride 1).
+    has extents of 1 along reduced dimensions: (K, 1, 1) for a sum per channel. Operands that vary along height but not along
+    width are refused, and, with groups, those that vary with the image alone.
+    Kernels of the CPU run all of these. On GPUs simt, sm80 and sm90 run all three kinds; docs/convolution.md has their limits.
+    Every family runs a convolution that is a plain GEMM (1x1 at stride 1).
     ValueError names the operand.
     """
 
@@ -513,7 +512,7 @@ class Kernel(_kernel.Kernel):  # type: ignore[misc]
 
     @property
     def design(self) -> dict[str, str]:
-        """The choices of the kernel as text: tile, stages, …."""
+        """The design of the kernel as text: tile, stages, …."""
 
     @property
     def targets(self) -> list[str]:
@@ -533,11 +532,10 @@ class Kernel(_kernel.Kernel):  # type: ignore[misc]
         """True if `run` supports these arguments, on their device or on one of `cc`; otherwise a Status with the reason."""
 
     def compile(self, args: RuntimeArguments | None = None, cc: int | str | None = None) -> CompiledArtifact:
-        """Compiles for the device of the arguments, or for `cc`, and returns the artifact; from a cache if it is there.
+        """Compiles for the device of the arguments, or for `cc`, and returns the artifact; takes cached code if there is any.
 
-        UnsupportedError if the kernel does not support the arguments, CompileError if the compiler refuses, UnavailableError
-        without a
-        compiler. Ctrl-C ends it.
+        UnsupportedError if the kernel does not support the arguments, CompileError if the compiler rejects the source,
+        UnavailableError without a compiler. Ctrl-C ends it.
         """
 
     def run(  # type: ignore[misc]
@@ -611,15 +609,15 @@ class CompiledArtifact:
 
     @property
     def targets(self) -> list[str]:
-        """The targets for which there is code: ["sm_90a"]. Several only in an artifact that was loaded from a file."""
+        """The targets for which it has code: ["sm_90a"]. Only an artifact from a file has more than one."""
 
     @property
     def source(self) -> str:
-        """CUDA C++ for the first target, as the compiler gets it; empty for kernels of the CPU."""
+        """The CUDA C++ that is compiled for the first target; empty for kernels of the CPU."""
 
     @property
     def source_with_headers(self) -> str:
-        """The same with the text of the device headers in place of the lines that include them: one file."""
+        """The source with the text of the device headers in place of its #include lines: one file."""
 
     @property
     def ptx(self) -> str:
@@ -645,7 +643,7 @@ class CompiledArtifact:
         """Registers of a thread; bytes of static shared memory, spilled stores and loads, and stack. None for the CPU."""
 
     def load_on(self, device: DeviceLike) -> None:
-        """Loads the code on a device now, not with the first run there; required before a capture."""
+        """Loads the code on a device now instead of in the first run; required before a capture."""
 
     def bind(self, args: GemmArguments) -> PreparedLaunch:
         """Packs a launch for these arguments, whose memory it keeps alive, and reserves the workspace that it needs."""
@@ -654,18 +652,18 @@ class CompiledArtifact:
         """Writes a file that `gemmery.artifact.load` loads without a compiler; `problems` are kept for people to read."""
 
 class PreparedLaunch:
-    """A launch with everything packed. Belongs to one thread at a time."""
+    """A launch with all parameters packed. Only one thread at a time may use it."""
 
     def __call__(self, stream: StreamLike = None) -> None: ...
     def launch(self, stream: StreamLike = None) -> None:
-        """Starts the kernel on a stream and returns; the same as calling the object.
+        """Enqueues the kernel on a stream and returns; the same as calling the object.
 
-        None is the stream that the operands' framework reports as current. It makes no checks and takes no memory, so it may be
-        captured into a graph. LaunchError if the driver refuses.
+        None is the stream that the operands' framework reports as current. The call checks nothing and allocates nothing, so it
+        may be captured into a graph. LaunchError if the driver refuses the launch.
         """
 
     def set_data(self, operand: str, tensor: TensorLike | int) -> None:
-        """As GemmArguments.set_data; the arguments that it was made of stay as they are."""
+        """As GemmArguments.set_data; the arguments from which it was made do not change."""
 
     def set_scalars(self, alpha: float, beta: float) -> None:
         """Replaces alpha and beta for later launches."""
@@ -675,7 +673,7 @@ class PreparedLaunch:
 
     @property
     def args(self) -> GemmArguments:
-        """The arguments that it was made of, which it keeps alive."""
+        """The arguments from which it was made; it keeps them alive."""
 
 def save_artifacts(path: str | os.PathLike[str], artifacts: Sequence[CompiledArtifact], *, with_ptx: bool = False) -> None: ...
 def load_artifacts(path: str | os.PathLike[str]) -> list[CompiledArtifact]: ...
@@ -775,12 +773,12 @@ class EpilogueArguments:
     """A program with its operands. `gemmery.EpilogueArguments` derives from it and traces callables."""
 
     def __init__(self, program: Program | str, operands: Mapping[str, TensorLike | float] = ...) -> None:
-        """Tensors and numbers by name. If D is among them, GemmArguments writes there and not to `out`, which then gives only
+        """Tensors and numbers by name. If D is among them, runs write to it instead of `out`, which then gives only
         type and shape."""
 
     @property
     def program(self) -> Program:
-        """The program that is computed of the accumulators."""
+        """The program that is applied to the accumulators."""
 
     @property
     def operands(self) -> dict[str, TensorLike | float]:
@@ -809,7 +807,7 @@ class VerifyReport:
     worst_error: float
     """The largest absolute error."""
     guard_violations: int
-    """The number of bytes around the result that were written."""
+    """The number of bytes outside the result that were written."""
     method: str
     """How the exact result was computed."""
     first_failure: str
@@ -825,23 +823,22 @@ def verify(
 ) -> VerifyReport:
     """Runs a kernel on random operands and checks every element against its proven bound.
 
-    problem: a line of text, or arguments, whose problem is meant; their memory is neither read nor written.
-    device: where to run; None: the arguments' device, or the CPU for a line of text. The call waits. UnsupportedError if the
-    kernel does not support the problem.
+    problem: a line of text, or arguments, of which only the problem is used; their memory is neither read nor written.
+    device: where to run; None: the arguments' device, or the CPU for a line of text. The call waits for the result.
+    UnsupportedError if the kernel does not support the problem.
     """
 
 def check_result(args: GemmArguments, kernel: Kernel, stream: StreamLike = None) -> VerifyReport:
-    """Checks the result in `out` against the oracle, element by element; if it is on a GPU, it is copied first."""
+    """Checks the result in `out` against the reference, element by element; if it is on a GPU, it is copied first."""
 
 def measure(
     kernel: Kernel, problem: str | GemmArguments, *, device: DeviceLike = None, samples: int = 11, sample_ms: float = 5.0
 ) -> dict[str, float]:
     """Times of a kernel on random data, in buffers that rotate and are larger than the cache; microseconds.
 
-    problem, device: as those of `verify`. samples: how many; sample_ms: milliseconds that each lasts at least.
-    The keys: median_us, minimum_us, maximum_us, quartile_low_us, quartile_high_us, flops_per_second, roofline_us (the least
-    time
-    that the device's peaks allow), roofline_share (that divided by the median).
+    problem, device: as in `verify`. samples: the number of timed batches; sample_ms: the minimum duration of a batch.
+    Keys: median_us, minimum_us, maximum_us, quartile_low_us, quartile_high_us, flops_per_second, roofline_us (the minimum
+    time by the device's peaks), roofline_share (roofline_us / median_us).
     """
 
 def doctor() -> str:
@@ -901,9 +898,9 @@ class EmulationFinding:
     report: str
     """The report for people, as str() gives it."""
     is_by_the_letter: bool
-    """True if the order is missing, but nothing else could have come of it."""
+    """True if a required order is missing, but no other result was possible in this run."""
     ended_block: bool
-    """True if the block could not go on."""
+    """True if the block could not continue."""
     count: int
     """How often it was found."""
     seeds: list[int]
@@ -930,7 +927,7 @@ class EmulationReport:
     lane_instructions: int
     """Instructions executed, counted for each lane."""
     coverage: list[EmulatedLine]
-    """An EmulatedLine for each instruction, if coverage was asked for."""
+    """An EmulatedLine for each instruction, if coverage was requested."""
     unused_rules: list[str]
     """Rules that suppressed nothing."""
     passed: bool

@@ -39,9 +39,9 @@ def grouped_mm(
     (M, T) by (T, N) -> (G, M, N): groups of k.              y[g] = a[:, s:e] @ b[s:e] + bias[g]
     (G, M, K) by (G, K, N) -> (G, M, N): without offs.       y[g] = a[g] @ b[g] + bias[g]
 
-    Sizes stay on the device; groups may be empty, of any size, and unaligned. `offs[-1]` may be below T: what follows
-    is left uninitialised (`outside="untouched"`, as in torch) or set to "zero", at the cost of a fill. Gradients there are
-    zero. `bias` is (G, N) or (N), of any float type; for groups of columns there is none. `out_dtype`: by default the
+    Sizes stay on the device; groups may be empty, of any size, and unaligned. `offs[-1]` may be below T: the elements after it
+    are left uninitialised (`outside="untouched"`, as in torch) or set to zero ("zero"), at the cost of a fill. Gradients there
+    are zero. `bias` is (G, N) or (N), of any float type; groups of columns take none. `out_dtype`: by default the
     narrowest type that holds the values of both. Differentiable in mat_a, mat_b and bias.
 
     Raises ValueError for shapes that do not fit, gemmery.UnsupportedError if no kernel supports the operands.
@@ -161,7 +161,7 @@ def _keep_operands(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> N
 
 
 def _differentiate(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
-    """Both gradients are grouped products again, by the same ends; what is of no group has a gradient of zero."""
+    """Both gradients are grouped products with the same ends; elements in no group have a gradient of zero."""
     mat_a, mat_b, offs, bias = ctx.saved_tensors
     wants = (*ctx.needs_input_grad, False, False)
     multiply = torch.ops.gemmery.grouped_mm

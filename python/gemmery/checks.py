@@ -12,7 +12,7 @@ __all__ = ["DoctorReport", "Measurement", "VerifyReport", "check_result", "docto
 
 
 class Measurement(dict[str, float]):
-    """Times of a kernel, as `measure` names them: a dict that notebooks show as a table."""
+    """Times of a kernel by the keys of `measure`: a dict that notebooks show as a table."""
 
     def _repr_html_(self) -> str:
         return _html.table([(name, f"{value:.4g}") for name, value in self.items()])
@@ -37,11 +37,11 @@ def measure(
 ) -> Measurement:
     """Times of a kernel on random data, in buffers that rotate and are larger than the cache; microseconds.
 
-    problem: a line of text, or arguments, whose problem is meant; their memory is neither read nor written.
+    problem: a line of text, or arguments, of which only the problem is used; their memory is neither read nor written.
     device: where to run; None: the arguments' device, or the CPU for a line of text.
-    samples: how many; sample_ms: milliseconds that each lasts at least.
-    The keys: median_us, minimum_us, maximum_us, quartile_low_us, quartile_high_us, flops_per_second, roofline_us (the least
-    time that the device's peaks allow), roofline_share (that divided by the median).
+    samples: the number of timed batches; sample_ms: the minimum duration of a batch in milliseconds.
+    Keys: median_us, minimum_us, maximum_us, quartile_low_us, quartile_high_us, flops_per_second, roofline_us (the minimum
+    time by the device's peaks), roofline_share (roofline_us / median_us).
     """
     return Measurement(_core.measure(kernel, problem, device=device, samples=samples, sample_ms=sample_ms))
 

@@ -20,7 +20,7 @@ __all__ = ["Explanation", "KernelList", "explain", "find_kernel", "get_kernels"]
 
 
 class KernelList(list[_core.Kernel]):
-    """The answer of `get_kernels`: a list, the best kernel first, that notebooks show as a table.
+    """The result of `get_kernels`: a list, the best kernel first, that notebooks show as a table.
 
     Kernels of Python classes are in it, too: instances of `gemmery.Kernel`, without what only the library's have (`design`).
     """
@@ -37,12 +37,12 @@ def get_kernels(
     heuristic: Any = None,
     limit: int | None = None,
 ) -> KernelList:
-    """Kernels that run these arguments where their memory is, best first.
+    """Kernels that run these arguments on the device of their memory, best first.
 
     metadata_filter: keeps kernels for whose metadata it returns true. A kernel that lacks a field that it reads (a design of
         the CPU has no tile_shape) is left out. AttributeError for an undocumented field that none of them has; other
         exceptions pass through.
-    cc: 90, "sm_90a" or "h200" asks about a device that need not be here. None: the device of the operands.
+    cc: 90, "sm_90a" or "h200" asks about a device that this machine need not have. None: the device of the operands.
     providers: names, or classes of Python providers; ValueError for an unknown one lists the known ones.
     heuristic: orders or narrows the list: an object with `rank(args, kernels, *, target_sm, limit)`. None: by prediction.
     limit: the largest number of kernels, applied after ranking. ValueError below 1.
@@ -110,8 +110,8 @@ class Explanation:
 
 
 def explain(args: _core.GemmArguments, cc: int | str | None = None) -> Explanation:
-    """Why each family supports these arguments on a device or does not; also for classes of Python kernels, with the exceptions
-    that they raised."""
+    """How many kernels of each family support these arguments on a device, or why none does; also for classes of Python
+    kernels, with the exceptions that they raised."""
     native = _core.explain(args, cc)
     ours: list[search.Reason] = []
     if search.has_kernel_classes():

@@ -50,14 +50,14 @@ def emulate(
     coverage: bool = False,
     rules: str = "",
 ) -> EmulationReport:
-    """Runs a kernel on an emulated device under `seeds` schedules and returns what is wrong with it.
+    """Runs a kernel on an emulated device under `seeds` schedules and returns a report of what is wrong with it.
 
     kernel          CUDA C++ or PTX as text, or the path of a file (a `pathlib.Path`) with it
     grid, block, cluster   blocks, threads of a block, blocks of a cluster: a number, or up to three
     args            the kernel's parameters, in order: NumPy arrays in C order, which are buffers on the device and hold the
                     results of the first schedule afterwards (except read-only ones); `Unwritten(array)`; numbers, converted to
                     the type that the kernel declares; NumPy's scalars, in their own type; bytes, a struct by value
-    device          whose architecture and memory are emulated: "h200", "a100", ...
+    device          the device whose architecture and memory are emulated: "h200", "a100", ...
     entry           the kernel's name in the source or in the PTX; "": the only one
     shared_bytes    of dynamic shared memory
     seed            of the first schedule; the others follow

@@ -41,7 +41,7 @@ registrations = _Registrations()
 
 
 class Kernel(abc.ABC):
-    """A kernel. Those of the library are instances, too; derive from it to bring a kind of your own:
+    """A kernel. The library's kernels are instances, too. To bring kernels of your own, derive from it:
 
         @gemmery.Provider.register
         class MyKernel(gemmery.Kernel):
@@ -55,7 +55,7 @@ class Kernel(abc.ABC):
     docs/python-own-kernels.md has whole examples.
     """
 
-    # Where operands lie: "cuda" or "cpu". Operands elsewhere are refused before `_supports` is called.
+    # The device type of the operands: "cuda" or "cpu". Others are refused before `_supports` is called.
     runs_on: ClassVar[str] = "cuda"
     # True if `_run` multiplies by args.alpha; otherwise only an alpha of 1 is supported. C is supported if the metadata's
     # operands have one.
@@ -112,7 +112,7 @@ class Kernel(abc.ABC):
 
     @abc.abstractmethod
     def _run(self, args: Any, artifact: CompiledArtifact, stream: int, workspace: Any) -> None:
-        """Puts the work on a stream (a handle; 0 on the CPU) and returns. `workspace` is None, or memory of at least
+        """Enqueues the work on a stream (a handle; 0 on the CPU) and returns. `workspace` is None, or memory of at least
         `get_workspace_size(args)` bytes."""
 
     def _supports(self, args: Any) -> Status:
@@ -132,8 +132,8 @@ class Kernel(abc.ABC):
         return None
 
     def compile_key(self, args: Any) -> Any:
-        """The key under which `run` without an artifact keeps compiled code. Equal keys mean equal code: by default all of the
-        problem, its device and the number of multiprocessors to use."""
+        """The key under which `run` without an artifact caches compiled code. Equal keys mean equal code. The default is the
+        whole problem, its device and the performance controls."""
         return args.problem, args.device, args.performance
 
     # --- final ---
@@ -168,7 +168,7 @@ class Kernel(abc.ABC):
         workspace: Any = None,
         assume_supported_args: bool = False,
     ) -> None:
-        """Puts the work on the stream (None: the stream that the operands' framework reports as current) and returns.
+        """Enqueues the work on the stream (None: the stream that the operands' framework reports as current) and returns.
 
         Without an artifact the code comes from the process-wide store, compiled at the first call with its
         `compile_key`. UnsupportedError (a ValueError) with the text of `supports`.
@@ -263,8 +263,8 @@ def _is_captured(device: str, stream: int) -> bool:
 
 
 def _is_capturing(device: str, stream: int) -> bool:
-    """True if the launch's stream is captured, by anyone, or torch's current stream of its device or of the current device:
-    work that a compilation puts on an unnamed stream goes there. Captures of other streams stay valid."""
+    """True if a capture would record work of a compilation: the launch's stream is captured, or torch's current stream of its
+    device or of the current device, which receives work without a stream. Captures of other streams stay valid."""
     if _is_captured(device, stream):
         return True
     torch = _torch_with_gpus()

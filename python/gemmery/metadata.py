@@ -63,7 +63,7 @@ class TensorAttributes:
         return next((name for name, stride in _STRIDES.items() if stride == self.stride), "any")
 
     def supports(self, operand: Any) -> Status:
-        """True if a tensor, or the attributes of one, meet these."""
+        """True if a tensor, or the attributes of one, meets these requirements."""
         other = operand if isinstance(operand, TensorAttributes) else TensorAttributes.from_tensor(operand)
         if other.dtype != self.dtype:
             return Status.fail(f"expected element type {self.dtype}, got {other.dtype}")
@@ -122,7 +122,7 @@ class OperandsMetadata:
 
 @dataclasses.dataclass(frozen=True)
 class GemmOperandsMetadata(OperandsMetadata):
-    """What a kernel requires of the operands of a GEMM. C is None if it has none; math is "native", "tf32", …."""
+    """The requirements of a kernel on the operands of a GEMM. C is None for kernels without C; math is "native", "tf32", …"""
 
     A: TensorAttributes
     B: TensorAttributes
@@ -138,7 +138,7 @@ class GemmOperandsMetadata(OperandsMetadata):
             object.__setattr__(self, "math", "tf32")
 
     def supports(self, args: Any) -> Status:
-        """True if GemmArguments meet these; otherwise a status that names the operand."""
+        """True if GemmArguments meet these requirements; otherwise a status that names the operand."""
         status = self._tensors_support(args, _core.GemmArguments)
         if status and args.accumulator_type != self.accumulator_type:
             return Status.fail(f"expected accumulator type {self.accumulator_type}, got {args.accumulator_type}")
@@ -147,14 +147,14 @@ class GemmOperandsMetadata(OperandsMetadata):
 
 @dataclasses.dataclass(frozen=True)
 class ElementwiseOperandsMetadata(OperandsMetadata):
-    """What a kernel requires of the operands of an elementwise operation."""
+    """The requirements of a kernel on the operands of an elementwise operation."""
 
     A: TensorAttributes
     B: TensorAttributes
     out: TensorAttributes
 
     def supports(self, args: Any) -> Status:
-        """True if ElementwiseArguments meet these; otherwise a status that names the operand."""
+        """True if ElementwiseArguments meet these requirements; otherwise a status that names the operand."""
         return self._tensors_support(args, _core.ElementwiseArguments)
 
 
@@ -168,7 +168,7 @@ def operands_of(args: _core.GemmArguments) -> GemmOperandsMetadata | Elementwise
 
 
 class DesignMetadata:
-    """The choices inside a kernel. Each field of `fields` can also be read as an attribute."""
+    """The design of a kernel: its tile, stages and so on. Each field of `fields` can also be read as an attribute."""
 
     def __init__(self, **fields: Any) -> None:
         self.fields = fields

@@ -104,7 +104,7 @@ class Declaration(_Operands, total=False):
         name an `EpilogueOperand`, or "number". Without it D = alpha * accum + beta * C.
     design: fields for people and filters: {"tile": "64x64x16"}; {"instruction": "mma"} says that tensor cores
         compute the accumulators.
-    targets: the devices it runs on ("sm_80", "cpu"). Source: sm_80 and later. deterministic: equal inputs, equal bits.
+    targets: the devices it runs on ("sm_80", "cpu"). Source: sm_80 and later. deterministic: equal inputs give equal bits.
     workspace: bytes of scratch memory: a number, factors ("4*m*n"), or a function of (problem, device).
     supports: a function of (problem, device) for other conditions. It returns True or None, or the reason as a text.
     predicted_us: a function of (problem, device) that discovery ranks by; without it the kernel comes last.
@@ -166,7 +166,7 @@ def register_source(name: str, source: str, *, options: Sequence[str] = (), **de
 
 
 def register_image(name: str, images: Mapping[str, bytes | str], **declared: Unpack[LaunchedDeclaration]) -> Kernel:
-    """Registers a kernel of machine code: for every target ("sm_90a") a cubin (bytes) or PTX (str); otherwise as
+    """Registers a kernel of machine code: a dict from targets ("sm_90a") to a cubin (bytes) or PTX (str). Otherwise like
     `register_source`."""
     code = {target: _image(image) for target, image in _mapping(images, "images").items()}
     return _register({**_launched(name, declared), "images": code})
@@ -181,7 +181,7 @@ def register_callable(
         def numpy_gemm(call):
             numpy.matmul(numpy.from_dlpack(call.A), numpy.from_dlpack(call.B), out=numpy.from_dlpack(call.out))
 
-    The function puts the work on `call.stream` and returns; on the CPU the work is complete then. Its exceptions pass through
+    The function enqueues work on `call.stream` and returns; on the CPU the work is complete then. Its exceptions pass through
     `run` with the kernel's name added; KeyboardInterrupt and SystemExit pass unchanged. It may be called from any thread.
 
     prepare: called with a device before the first run there and by `compile`, for work that must not happen while a stream

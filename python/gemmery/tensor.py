@@ -24,12 +24,12 @@ def pointer_array(
     """A batch by pointers: matrices at any addresses, as an operand of shape (L, rows, columns).
 
     matrices: a list of L matrices of one shape, layout, type and device, whose addresses are copied into an array on the device
-    now; or such an array, a packed tensor of L 64-bit integers, with `shape`, `dtype` and `strides` of (rows, columns) in
-    elements (None: packed, row major). The result keeps the matrices, or the array, alive, but not the matrices
-    that an array points to. Kernels read the array, so the addresses in it may change between launches, graphs included.
-    alignment: a promise: the bytes that divide every address, a power of two not below an element's width. None: that of the
-    matrices, or 16 for an array.
-    Raises InvalidArgumentError for matrices that differ and arrays of another size.
+    now; or an array of addresses on the device, a packed tensor of L 64-bit integers, with `shape`, `dtype` and `strides` of
+    (rows, columns) in elements (None: packed, row major). The result keeps the matrices, or the array, alive, but not the
+    matrices to which an array points. Kernels read the array, so its addresses may change between launches, also of graphs.
+    alignment: the caller promises that it divides every address, in bytes; a power of two not below an element's width. None:
+    that of the matrices, or 16 for an array.
+    Raises InvalidArgumentError for matrices that differ and for an array of the wrong size.
 
         batch = gemmery.pointer_array([a0, a1, a2])
         gemmery.GemmArguments(batch, weights, out)

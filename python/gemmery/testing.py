@@ -28,7 +28,7 @@ __all__ = ["EmulationFailure", "Launches", "emulated"]
 
 
 class EmulationFailure(AssertionError):
-    """A kernel has findings that make a wrong result possible, or its time ran out. `report` has them all."""
+    """A kernel has findings that make a wrong result possible, or it timed out. `report` has all of them."""
 
     def __init__(self, report: EmulationReport) -> None:
         super().__init__(f"\n{report}")

@@ -30,7 +30,7 @@ from gemmery.matmul import kernel_for, result_shape
 
 __all__ = ["Fused", "fused", "grouped_mm", "matmul"]
 
-# torch keeps its operators, and with them this module, until the process ends; this is not a leak of ours.
+# torch keeps its operators, and with them this module, until the process ends; this is not a leak.
 _core.set_leak_warnings(False)
 
 _library = torch.library.Library("gemmery", "DEF")
@@ -67,7 +67,7 @@ def fused(epilogue: Callable[..., Any] | str | Program) -> Fused:
 
 
 class Fused:
-    """a @ b with an epilogue. Tensors of its results besides D are keywords, too, and are written."""
+    """a @ b with an epilogue. Operands and the tensors of results other than D are keywords; the latter are written."""
 
     def __init__(self, epilogue: Callable[..., Any] | str | Program) -> None:
         program = trace(epilogue)

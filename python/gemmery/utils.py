@@ -92,7 +92,7 @@ def leading_dim(tensor: Any) -> int | None:
 
 
 def get_stride_order(strides: Sequence[int]) -> tuple[int, ...]:
-    """The rank of each dimension by its stride, the smallest first; of equal strides the last dimension comes first."""
+    """The rank of each dimension by its stride, the smallest first; among equal strides the last dimension comes first."""
     order = sorted(range(len(strides)), key=lambda d: (strides[d], -d))
     return tuple(order.index(d) for d in range(len(strides)))
 

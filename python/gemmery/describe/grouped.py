@@ -51,8 +51,8 @@ class GemmOperationGrouped(GemmOperationUniversal):
     def run(  # type: ignore[misc, override]
         self, arguments: GemmGroupedArguments, stream: Any = None
     ) -> int:
-        """Puts the work on `stream` and returns 0. The default is the stream of the arguments: the one that they were given, or
-        the current one of their framework. Raises LaunchError with CUDA's message if the driver refuses a launch."""
+        """Enqueues the work on `stream` and returns 0. The default is the stream of the arguments: the one that they were
+        given, or the current one of their framework. Raises LaunchError with CUDA's message if the driver refuses a launch."""
         if not isinstance(arguments, GemmGroupedArguments):
             raise TypeError(f"arguments: expected GemmGroupedArguments, got {type(arguments).__name__}")
         if arguments.operation != self:
@@ -128,7 +128,7 @@ class GemmGroupedArguments(StagedWork):
 
     @property
     def kernels(self) -> list[Any]:
-        """The kernels that a run launches, in order: one for each size; more where layouts are interleaved."""
+        """The kernels that a run launches, in order: one for each size, and more if layouts are interleaved."""
         self._require_memory()
         return list(self._native.kernels)
 

@@ -73,7 +73,7 @@ def _view_of_interface(given: Any, offered: dict[str, Any], name: str, device: s
     strides = offered.get("strides")
     address = offered["data"][0]
     where = _device_of_interface(given) or device or "cuda:0"
-    if offered.get("stream") is not None:  # what makes the array is waited for
+    if offered.get("stream") is not None:  # waits for the work that produces the array
         _core.synchronize(offered["stream"], where)
     in_elements = None if strides is None else [stride // (dtype.bits // 8) for stride in strides]
     return _core.Tensor(address or 0, offered["shape"], dtype, in_elements, where, given)
@@ -90,7 +90,7 @@ def _is_read_only(given: Any, view: _core.Tensor) -> bool:
     return view.is_read_only or (isinstance(offered, dict) and bool(offered["data"][1]))
 
 
-# Type strings of array interfaces, behind the sign of the byte order.
+# Type strings of array interfaces, without the sign of the byte order.
 _NAMES_OF_TYPES = {"f2": "float16", "f4": "float32", "f8": "float64", "i1": "int8", "u1": "uint8", "i4": "int32"}
 
 
@@ -217,7 +217,7 @@ def _is_packed(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _lies_as(view: _core.Tensor, shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """True if a view has this shape and these strides; extents of 1 are ignored."""
+    """True if a view has this shape and these strides; dimensions of extent 1 are ignored."""
     own = [pair for pair in zip(view.shape, view.strides, strict=True) if pair[0] != 1]
     asked = [pair for pair in zip(shape, strides, strict=True) if pair[0] != 1]
     return own == asked or math.prod(shape) == 0

@@ -93,7 +93,7 @@ class GemmOperationUniversal(_core.GemmOperationUniversal):
     def run(  # type: ignore[misc, override]
         self, arguments: Any, *positional: Any, stream: Any = None, **options: Any
     ) -> int:
-        """run(arguments, stream=None): puts the work on `stream` and returns 0. The default is the stream of the arguments:
+        """run(arguments, stream=None): enqueues the work on `stream` and returns 0. The default is the stream of the arguments:
         the one that they were given, or the current one of their framework. Raises LaunchError with CUDA's message if the
         driver refuses the launch. gemmery.GemmArguments are run as gemmery.Kernel.run does."""
         if isinstance(arguments, _core.GemmArguments):

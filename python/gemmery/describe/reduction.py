@@ -23,7 +23,7 @@ __all__ = ["ReductionArguments", "ReductionOperation"]
 class ReductionOperation:
     """D = functor(sum of the partial sums, in their order), rows of D packed.
 
-    `count` is C's alignment. `shape` and `partitions_per_stage`, of a block of threads, are hints and have no effect.
+    `count` is C's alignment. `shape` (of a block of threads) and `partitions_per_stage` are ignored.
     element_workspace, if given, must be element_accumulator: partial sums are never rounded to D's type.
     """
 
@@ -68,7 +68,7 @@ class ReductionOperation:
         return scaling_op(self._native, numbers, operands)
 
     def run(self, arguments: ReductionArguments, stream: Any = None) -> int:
-        """Puts the work on a stream and returns 0."""
+        """Enqueues the work on a stream and returns 0."""
         if not isinstance(arguments, ReductionArguments):
             raise TypeError(f"arguments: expected ReductionArguments, got {type(arguments).__name__}")
         arguments._require_memory()

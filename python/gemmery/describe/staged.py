@@ -63,7 +63,7 @@ class StagedWork:
             self._operands, self._bound = {}, None
 
     def __del__(self) -> None:
-        # The pool gives memory out again in the order of its own stream, which knows nothing of other streams.
+        # The pool reuses freed memory in the order of its own stream and does not wait for other streams.
         if getattr(self, "_pending", None):
             with contextlib.suppress(Exception):
                 self.free()

@@ -78,7 +78,7 @@ class EpilogueVisitTree(EpilogueFunctor):
         element_compute: Any = None,
         element_output: Any = float32,
     ) -> None:
-        # The first two name what PyCUTLASS's C++ is made of; here the function says all.
+        # The first two select PyCUTLASS's C++ templates; they have no effect here.
         self.element_accumulator: Element = to_element(element_accumulator, "element_accumulator")
         self.element_output: Element = to_element(element_output, "element_output")
         self.element_compute: Element = to_element(element_compute or element_accumulator, "element_compute")

@@ -44,7 +44,7 @@ _OTHER_NAMES = {
     "rint": "round",
 }
 
-# Python, torch and NumPy words that programs have no meaning for, with what serves instead.
+# Words of Python, torch and NumPy that have no meaning in programs, each with a replacement or the reason.
 HINTS = {
     "permute": "layouts belong to tensors: give the tensor other strides",
     "reshape": "layouts belong to tensors: give the tensor another shape",

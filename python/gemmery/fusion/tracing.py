@@ -262,8 +262,8 @@ def _result(name: str, value: Any) -> tuple[str, _core.Expression, str]:
 
 
 def _with_our_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A copy whose globals add the text form's names wherever the function has no such name, or only a builtin that
-    does not accept values (max, sum, …)."""
+    """A copy of the function whose globals also have the text form's names: those that the function does not define, and those
+    of builtins that do not accept values (max, sum, …)."""
     if isinstance(function, functools.partial):
         return functools.partial(_with_our_names(function.func), *function.args, **function.keywords)
     if isinstance(function, types.MethodType):
