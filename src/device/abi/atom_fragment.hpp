@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How 8-bit elements of an A that is M-major in shared memory reach the registers of a wgmma, which
-// takes A K-major only: where the lanes of a warp read, and how they permute bytes.
+// Loads the A registers of a wgmma, which takes A only K-major, from 8-bit elements that are
+// M-major in shared memory: the addresses that lanes read, and the byte permutations.
 //
 // TMA has copied an atom: lines of 128 rows, one line for each k, in the 128-byte swizzle. One
 // ldmatrix of 16-bit elements, transposed, loads 32 k of a warp's 16 rows: a lane gets four words,

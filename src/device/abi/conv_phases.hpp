@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The phases of a strided dgrad: pixels of dx that meet the same taps, so that no product of a zero
-// between pixels of dy is formed. Host and device share the arithmetic.
+// The phases of a strided dgrad: the pixels of dx that use the same taps, so that no zeros between
+// pixels of dy are multiplied. Host and device share the arithmetic.
 #pragma once
 
 #include <device/abi/fast_divisor.hpp>
@@ -9,8 +9,8 @@
 
 namespace gemmery::abi {
 
-/// Along one dimension of dx. A phase is every stride-th pixel from `first` on, with first below
-/// the stride and below dx's extent. It meets every (stride / common)-th tap, `common` being the
+/// One dimension of dx. A phase is every stride-th pixel from `first` on, with first below the
+/// stride and below dx's extent. Its pixels use every (stride / common)-th tap, `common` being the
 /// greatest common divisor of stride and dilation, and every (dilation / common)-th pixel of dy.
 struct PhaseDimension {
   FastDivisor stride;
@@ -21,8 +21,8 @@ struct PhaseDimension {
   int lower;         // padding
   unsigned extent;   // of dx
   unsigned filter;   // taps in all
-  FastDivisor most;  // phases: the lesser of stride and extent
-  // Of the phases with the most pixels (taps), and of those with one fewer.
+  FastDivisor most;  // the number of phases: the smaller of stride and extent
+  // Divisors by the largest number of pixels (taps) of a phase, and by that number less one.
   FastDivisor pixels[2];
   FastDivisor taps[2];
 };
@@ -33,7 +33,7 @@ struct Phase {
   unsigned pixels;
   unsigned tap;  // the first one
   unsigned taps;
-  int origin;  // the pixel of dy that the first pixel meets at the first tap
+  int origin;  // the pixel of dy that the first pixel reads at the first tap
 };
 
 GEMMERY_HOST_DEVICE
@@ -47,7 +47,7 @@ constexpr Phase find_phase(const PhaseDimension& along, unsigned first) {
   phase.tap = static_cast<unsigned>(multiple * along.inverse % along.tap_step.divisor);
   if (phase.tap >= along.filter) return phase;
   phase.taps = along.tap_step.divide(along.filter - phase.tap + along.tap_step.divisor - 1);
-  // Divides exactly.
+  // The division is exact.
   const Int64 reach = static_cast<Int64>(place) - static_cast<Int64>(phase.tap) * along.dilation;
   const auto size = static_cast<unsigned>(reach < 0 ? -reach : reach);
   const auto pixels = static_cast<int>(along.stride.divide(size));
@@ -55,13 +55,13 @@ constexpr Phase find_phase(const PhaseDimension& along, unsigned first) {
   return phase;
 }
 
-/// The divisor by one of two adjacent extents.
+/// The divisor by `extent`, which is one of two adjacent numbers.
 GEMMERY_HOST_DEVICE
 constexpr FastDivisor divisor_of(const FastDivisor (&all)[2], unsigned extent) {
   return all[0].divisor == extent ? all[0] : all[1];
 }
 
-/// What a strided dgrad adds to the windows of a stride of 1.
+/// The additional parameters of a strided dgrad, besides the windows of a dgrad with stride 1.
 struct PhaseParams {
   PhaseDimension along[3];  // depth, height, width
   FastDivisor tile_rows;    // of a phase
@@ -70,7 +70,7 @@ struct PhaseParams {
   unsigned is_reversed;
 };
 
-/// What a block knows of its tile's phase, in shared memory.
+/// Bytes of shared memory in which a block keeps its tile's phase.
 inline constexpr int kept_phase_bytes = 368;
 
 }  // namespace gemmery::abi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division by a number that only the host knows: on the device a multiplication and a shift,
-// instead of a division that takes about 200 clocks while other threads wait.
+// Division by a number that is known on the host: on the device it is a multiplication and a shift,
+// instead of a division that takes about 200 clocks.
 #pragma once
 
 #include <device/abi/host_device.hpp>

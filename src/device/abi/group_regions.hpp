@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The regions of reductions where the extents of groups differ (abi/epilogue.hpp). Only the device
-// knows how many a group has:
+// The regions of reductions in grouped products (abi/epilogue.hpp). Only the device knows how many
+// regions a group has:
 //
 //   a group with the elements [begin, end) of M has ceil((end - begin) / rows) regions of rows
 //   their numbers begin at begin / rows + group * group_regions, so that no two groups share one,
 //   and all of them are smaller than RegionGrid::rows, which counts numbers
 //
-// Likewise for N and columns; where K differs, regions are those of a batch. A reduction along the
-// extent that differs has a band for each group, whose parts lie where the numbers of its regions
-// say; any other one has a band for each number.
+// Likewise for N and columns; if K differs, regions are those of a batch. A reduction along the
+// extent that differs has a band for each group; the numbers of the group's regions are the places
+// of its parts. Any other reduction has a band for each number.
 #pragma once
 
 #include <device/abi/epilogue.hpp>
@@ -33,8 +33,8 @@ constexpr unsigned group_band_count(const EpilogueTensor& tensor, const RegionGr
          (is_of_group ? grid.batches : 1);
 }
 
-/// Final values that have parts at a distance of as many: of all groups, or of one whose parts lie
-/// at the numbers of its regions.
+/// The number of final values, which is the distance between parts: those of all groups, or of one
+/// group if the places of its parts are the numbers of its regions.
 GEMMERY_HOST_DEVICE
 constexpr UInt64 group_finals(const EpilogueTensor& tensor, const RegionGrid& grid,
                               RaggedExtent ragged, UInt64 m, UInt64 n) {
@@ -42,7 +42,7 @@ constexpr UInt64 group_finals(const EpilogueTensor& tensor, const RegionGrid& gr
   return (has_batches ? grid.batches : 1) * (tensor.varies_m ? m : 1) * (tensor.varies_n ? n : 1);
 }
 
-/// Parts of each of them.
+/// The number of parts of each final value.
 GEMMERY_HOST_DEVICE
 constexpr unsigned group_parts(const EpilogueTensor& tensor, const RegionGrid& grid) {
   return (tensor.varies_m ? 1 : grid.rows) * (tensor.varies_n ? 1 : grid.columns) *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The groups of a grouped GEMM as kernels see them: where their sizes are in memory, and what the
-// host knows about them.
+// The groups of a grouped GEMM as kernels see them: the sizes in memory, and what the host knows
+// about them.
 #pragma once
 
 #include <device/abi/host_device.hpp>
@@ -10,9 +10,9 @@
 
 namespace gemmery::abi {
 
-/// What the array of sizes holds: the end of each group; the same after a leading 0; the size of
-/// each group, where groups are adjacent; the size of each group in a matrix of its own; or the
-/// group of each row or column.
+/// The contents of the array of sizes: the end of each group; a 0 and the ends; the size of each
+/// group, in a shared tensor; the size of each group, in a matrix of its own; or the group of each
+/// row or column.
 enum class GroupForm : unsigned { ends, prefix, counts, masked, labels };
 
 /// The extent that differs from group to group.
@@ -29,7 +29,7 @@ struct GroupParams {
 };
 
 /// A table of groups that the host makes. Row g has the group's first tile among those of all
-/// groups, and where its elements end; the row after the last one has the number of all tiles.
+/// groups, and the end of its elements; the row after the last one has the number of all tiles.
 struct GroupTable {
   static constexpr unsigned most_groups = 320;  // with the other parameters in 4 KB
   struct Row {
@@ -54,8 +54,8 @@ struct SimtGroupTableParams {
   unsigned clears_outside;  // sets rows or columns of no group to zero
 };
 
-/// Where elements of groups lie: an index for each, -1 for none. If data is null, element t is
-/// element t.
+/// An index for each element of groups, -1 for no element. If data is null, element t has index
+/// t.
 struct IndexParams {
   const void* data;  // whole numbers of 32 or 64 bits
   unsigned is_wide;  // 64 bits
@@ -77,8 +77,8 @@ static_assert(sizeof(SimtIndexedParams) == sizeof(SimtGroupedParams) + 48);
 static_assert(sizeof(GroupParams) == 32);
 static_assert(sizeof(SimtGroupedParams) == sizeof(SimtParams) + 40);
 
-/// An upper bound on the tiles of all groups, whatever their sizes: every group may end within a
-/// tile. `tiles_across`: tiles along the other extent; where K differs, all tiles of a matrix.
+/// An upper bound on the tiles of all groups of any sizes: every group may end within a tile.
+/// `tiles_across`: tiles along the other extent; if K differs, all tiles of a matrix.
 GEMMERY_HOST_DEVICE
 constexpr UInt64 most_group_tiles(const GroupParams& groups, unsigned tile, unsigned tiles_across) {
   const UInt64 whole = groups.extent / tile;

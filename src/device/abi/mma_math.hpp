@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How tensor cores form products and add them up, in addition to a kernel's operand types.
+// How tensor cores form products and accumulate them, besides a kernel's operand types.
 #pragma once
 
 namespace gemmery::abi {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// float32 operands split into parts that tensor cores multiply: how many there are, which products
-// of parts are computed, and where sm90 keeps the parts in shared memory.
+// float32 operands split into parts that tensor cores multiply: the number of parts, the products
+// of parts that are computed, and the layout of the parts in sm90's shared memory.
 //
 // TMA loads lines of 32 float32 in the 128-byte swizzle: a line is a row of a K-major operand, or
 // the 32 rows of an atom at one k. Eight lines are a unit, 1024 bytes.
@@ -34,7 +34,7 @@ constexpr int part_count(MmaMath math) {
   }
 }
 
-/// Products of parts that are added up for one product.
+/// The number of products of parts that are added for one product.
 GEMMERY_HOST_DEVICE
 constexpr int product_count(MmaMath math) {
   if (part_count(math) == 2) return 3;
@@ -78,7 +78,7 @@ constexpr unsigned lines_per_unit = 8;
 constexpr unsigned split_unit_bytes = 1024;
 constexpr unsigned bf16_unit_bytes = split_unit_bytes / 2;  // of a part
 
-/// What a lane splits of a unit in one of two steps: four adjacent numbers.
+/// The part of a unit that a lane splits in one of two steps: four adjacent numbers.
 constexpr unsigned split_steps = 2;
 struct SplitLane {
   unsigned line;   // one of the four lines of a step

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch by pointers: `data` points at an array of the addresses of its matrices. This file has
-// how a tensor map reaches each of them.
+// A batch by pointers: `data` points at an array of the addresses of its matrices. This file
+// computes the coordinates by which a tensor map reaches each of them.
 #pragma once
 
 #include <device/abi/host_device.hpp>
@@ -36,8 +36,8 @@ constexpr MapDistance map_distance(UInt64 map_address, UInt64 matrix_address) {
           static_cast<int>(distance / far_step_bytes)};
 }
 
-/// Where a map begins: at the array, which is always device memory, rounded down to a multiple of
-/// 16 bytes.
+/// The address of a map: that of the array, which is always in device memory, rounded down to a
+/// multiple of 16 bytes.
 GEMMERY_HOST_DEVICE
 constexpr UInt64 map_address(UInt64 array_address) {
   return array_address / near_step_bytes * near_step_bytes;

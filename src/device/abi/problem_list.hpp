@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list of problems among a launch's parameters: where each has its matrices, how large it is, and
-// which tiles are its own. The host makes it; a block finds its problem by bisection.
+// A list of problems in the launch parameters: the addresses and extents of their matrices, and
+// their first tiles. The host makes it; a block finds its problem by bisection.
 #pragma once
 
 #include <device/abi/host_device.hpp>
@@ -8,7 +8,7 @@
 
 namespace gemmery::abi {
 
-/// The operands of a list of which a bit is set: their matrices are column major.
+/// A bit for each operand of a list, set if its matrices are column major.
 enum ColumnMajor : unsigned {
   a_is_column = 1,
   b_is_column = 2,
@@ -16,9 +16,9 @@ enum ColumnMajor : unsigned {
   out_is_column = 8
 };
 
-/// What all lists have. Lines are rows of a row-major matrix, columns of another; their elements
-/// are adjacent. `first_tile` ascends; a problem without tiles has that of the next one, and the
-/// one behind the last problem is the number of all tiles.
+/// The fields of all lists. A line is a row of a row-major matrix, or a column of a column-major
+/// one; its elements are adjacent. `first_tile` ascends; a problem without tiles has the first tile
+/// of the next one, and the entry after the last problem is the number of all tiles.
 template <unsigned most>
 struct ProblemsOfList {
   const void* a[most];
@@ -50,7 +50,7 @@ struct ProblemListWithC {
 };
 static_assert(sizeof(ProblemList) <= 4096 && sizeof(ProblemListWithC) <= 4096);
 
-/// A matrix of a list as one of a batch.
+/// A matrix of a list in the form of a batch's matrix.
 GEMMERY_HOST_DEVICE
 constexpr SimtMatrix listed_matrix(const void* data, int line, bool is_column) {
   return {.data = data,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which tiles of out are visited, as a design states it.
+// The order in which a design visits the tiles of out.
 #pragma once
 
 namespace gemmery::abi {

@@ -7,7 +7,7 @@
 
 namespace gemmery::abi {
 
-/// What a copy kernel is compiled for.
+/// The compile-time properties of a copy kernel.
 struct RepackDesign {
   int element_bytes;  // 1, 2 or 4
   bool

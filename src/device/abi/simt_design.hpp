@@ -117,7 +117,7 @@ constexpr int phase_offset(const SimtDesign& design) {
   return ((staged > reduction_bytes(design) ? staged : reduction_bytes(design)) + 15) / 16 * 16;
 }
 
-/// With phases: the tile's phase, and the row of out for each row of the tile, after these.
+/// With phases: the tile's phase and the row of out for each row of the tile follow.
 GEMMERY_HOST_DEVICE
 constexpr int shared_bytes(const SimtDesign& design) {
   if (design.has_phases) return phase_offset(design) + kept_phase_bytes + 4 * design.tile_m;
@@ -222,7 +222,7 @@ constexpr bool accepts_tile(int tile, int thread) {
 
 namespace detail {
 
-/// Pixels and taps are not adjacent along the extents of a tile, nor, but for channels, along k.
+/// Pixels and taps are not adjacent along the extents of a tile. Along k only channels are.
 GEMMERY_HOST_DEVICE
 constexpr bool accepts_windows(const SimtDesign& design) {
   const bool finds_a =

@@ -33,7 +33,7 @@ struct SimtParams {
   TileOrder order;  // of one matrix
 };
 
-/// A convolution; a window of an operand that is a matrix in memory is not read.
+/// A convolution. The window of an operand that is a plain matrix is not used.
 struct SimtConvParams {
   SimtParams gemm;
   WindowParams a;

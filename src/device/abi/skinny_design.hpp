@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The design of a skinny kernel and what follows from it: the shape of a tile, what its threads
-// load, shared memory, and which designs are legal.
+// The design of a skinny kernel and the values that follow from it: the shape of a tile, the loads
+// of its threads, shared memory, and which designs are legal.
 #pragma once
 
 #include <device/abi/dtype.hpp>

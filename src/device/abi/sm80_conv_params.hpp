@@ -8,7 +8,7 @@
 
 namespace gemmery::abi {
 
-/// The window of an operand that is a matrix in memory is not read.
+/// The window of an operand that is a plain matrix is not used.
 struct Sm80ConvParams {
   Sm80Params gemm;
   WindowParams a;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The design of an sm80 kernel and what follows from it: warps, the mma instruction, shared memory,
-// and which designs are legal.
+// The design of an sm80 kernel and the values that follow from it: warps, the mma instruction,
+// shared memory, and which designs are legal.
 #pragma once
 
 #include <device/abi/conv_phases.hpp>
@@ -112,7 +112,7 @@ constexpr bool are_rows_pixels(const Sm80Design& design) {
   return design.convolution == ConvolutionKind::fprop ||
          design.convolution == ConvolutionKind::dgrad;
 }
-/// True if it finds the lines of B by pixel or tap.
+/// True if lines of B are found by pixel or tap.
 GEMMERY_HOST_DEVICE
 constexpr bool has_window_of_b(const Sm80Design& design) {
   return design.convolution == ConvolutionKind::dgrad ||
@@ -219,7 +219,7 @@ constexpr int reduction_bytes(const Sm80Design& design) {
   return thread_count(design) * finished_columns(design) * compute_bytes;
 }
 
-/// Shared memory of a tile's phases, which use it in turn.
+/// Shared memory of a tile: the mainloop and the epilogue use it in turn.
 GEMMERY_HOST_DEVICE
 constexpr int phase_bytes(const Sm80Design& design) {
   int most = stage_bytes(design) * design.stages;
@@ -252,7 +252,7 @@ constexpr int kept_pixels_offset(const Sm80Design& design) {
   return (phase_bytes(design) + 15) / 16 * 16;
 }
 
-/// With phases: after these the phase's windows, and the row of out for each row of the tile.
+/// With phases: the phase's windows and the row of out for each row of the tile follow.
 GEMMERY_HOST_DEVICE
 constexpr int kept_phase_offset(const Sm80Design& design) {
   return kept_pixels_offset(design) + (kept_pixels_bytes(design) + 15) / 16 * 16;

@@ -21,7 +21,7 @@ struct Sm80GroupTableParams {
   GroupTable table;
 };
 
-/// Both for rows that are found by indices.
+/// The same two for rows that are found by indices.
 struct Sm80IndexedParams {
   Sm80Params gemm;
   GroupParams groups;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run-time parameters of sm90 kernels of convolutions: where the elements of a stage lie in
+// The run-time parameters of sm90 kernels of convolutions: the places of a stage's elements in the
 // tensor maps of images and of filters.
 #pragma once
 
@@ -8,16 +8,16 @@
 
 namespace gemmery::abi {
 
-/// Images as copies in im2col mode take them. Rows (or, of wgrad, k) count pixels over images,
-/// depth, height, width; k (or columns of wgrad) counts taps over depth, height, width, channels.
-/// A tap's channels begin at whole stages, or at whole units of columns. Along a dimension a pixel
-/// is at
+/// Images that are copied in im2col mode. Rows (k in wgrad) count pixels over images, depth,
+/// height, width; k (columns in wgrad) counts taps over depth, height, width, channels. A tap's
+/// channels begin at a multiple of a stage, or of a unit of columns. Along a dimension a pixel is
+/// at
 ///
 ///   pixel * step + lower + first_offset + tap * offset_step
 ///
-/// of which the last two terms are the copy's offset, never negative.
+/// where the last two terms are the copy's offset, which is never negative.
 struct TmaWindow {
-  /// What copies of channels from here on bring is zeros. A multiple of every stage.
+  /// Copies of channels from here on are all zeros. A multiple of every stage.
   static constexpr int beyond_channels = 1 << 29;
   FastDivisor pixels[3];  // by depth, height, width
   FastDivisor taps[3];    // by height, width, channels, which are rounded up to stages
@@ -25,7 +25,7 @@ struct TmaWindow {
   int lower[3];  // of the map's pixel box
   int first_offset[3];
   int offset_step[3];
-  unsigned tap_count;  // of all dimensions; taps from there on are zeros
+  unsigned tap_count;  // of all dimensions; later taps are zeros
   int first_channel;   // 0, or beyond the map if nothing is to be read
   int batch_channels;  // from batch to batch, of groups
   int batch_images;    // 1 if each image is a batch
@@ -45,24 +45,24 @@ struct Sm90ConvParams {
   TmaFilters filters;  // not of wgrad
 };
 
-/// Pixels of dx whose distance is the stride, which meet the same taps. Out is their map in im2col
-/// mode, each pixel the next one of the phase.
+/// The pixels of dx that are a stride apart and use the same taps. `out` is their map in im2col
+/// mode, in which adjacent pixels are successive pixels of the phase.
 struct DgradPhase {
   TensorMap out;
   TmaWindow window;  // without taps if none reaches the pixels, which are then epilogue(0)
   TmaFilters filters;
   unsigned k_blocks;  // at least 1
   unsigned images;    // the map of dy
-  // Rows of out's matrix, for what threads read: those of the phase, its first one, and how many
-  // there are from pixel to pixel along depth, height, width, and from image to image.
+  // Rows of out's matrix, for reads by threads: the number of the phase's rows, the first one, and
+  // the steps from pixel to pixel along depth, height, width, and from image to image.
   unsigned rows;
   unsigned first_row;
   unsigned row_step[3];
   unsigned image_rows;
 };
 
-/// A dgrad with a stride. Phases have as many pixels along a dimension, or one more; maps differ in
-/// that alone.
+/// A dgrad with a stride. Along a dimension the pixels of two phases differ by at most one; only
+/// that differs between their maps.
 struct Sm90PhaseParams {
   static constexpr int most_maps = 4;
   static constexpr int most_phases = 8;

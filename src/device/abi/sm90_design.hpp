@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The design of an sm90 kernel, and the warpgroups and registers that follow from it.
-// sm90_shared.hpp has its shared memory, sm90_faults.hpp which designs are legal.
+// sm90_shared.hpp has its shared memory; sm90_faults.hpp says which designs are legal.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -19,8 +19,8 @@ namespace gemmery::abi {
 /// tile is finished while two others are multiplied.
 enum class Schedule : unsigned char { cooperative, ping_pong, rotation };
 
-/// The convolution that a kernel is for, if any. fprop and dgrad find rows of A by pixel, and k by
-/// tap and channel; wgrad columns of B by tap and channel, and k by pixel.
+/// The convolution that a kernel computes, if any. In fprop and dgrad rows of A are pixels, and k
+/// is taps and channels; in wgrad columns of B are taps and channels, and k is pixels.
 enum class Sm90Conv : unsigned char { none, fprop, dgrad, wgrad };
 
 /// out is row major here; the host transposes a problem with a column-major out into out^T = B^T
@@ -64,19 +64,19 @@ struct Sm90Design {
   bool has_pointers = false;
   // True if the batch consists of groups, whose rows or columns are bounded by sizes in memory.
   bool has_groups = false;
-  // True if it finds groups in a table of the host among its parameters, not in memory.
+  // True if groups are found in a table in the parameters, not in memory.
   bool has_group_table = false;
-  // True if it sets what of out belongs to no group to zero.
+  // True if elements of out in no group are set to zero.
   bool clears_outside = false;
-  // True if threads store rows of groups to rows of out that indices name.
+  // True if threads store rows of groups to rows of out that are found by indices.
   bool scatters_rows = false;
-  // True if threads copy rows of A that indices name.
+  // True if threads copy rows of A that are found by indices.
   bool gathers_rows = false;
   Sm90Conv conv = Sm90Conv::none;
   int dimensions = 0;  // of a convolution's images: 1 to 3
   // True for a dgrad with a stride: batches are the phases of its pixels, each with its own taps.
   bool has_phases = false;
-  // True for a wgrad whose taps begin at whole units of columns: out has fewer.
+  // True for a wgrad whose taps are padded to whole units of columns, more than out has.
   bool has_tap_columns = false;
 
   bool operator==(const Sm90Design&) const = default;
@@ -95,8 +95,8 @@ constexpr int sm90_shared_limit = 227 * 1024;
 GEMMERY_HOST_DEVICE
 constexpr int tile_k(const Sm90Design& design) { return sm90_swizzle_bytes / bytes_of(design.a); }
 
-/// Of an operand that is not K-major: the rows or columns that one copy loads, for all k of a
-/// stage, as one swizzled row for each k. They are as many as the k of a stage.
+/// For an operand that is not K-major: the number of rows or columns that one copy loads, for all k
+/// of a stage, as one swizzled row for each k. It is the number of k of a stage.
 GEMMERY_HOST_DEVICE
 constexpr int atom_extent(const Sm90Design& design) { return tile_k(design); }
 
@@ -105,7 +105,7 @@ GEMMERY_HOST_DEVICE
 constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 }  // namespace detail
 
-/// Of a convolution: which operand TMA loads in im2col mode.
+/// For a convolution: the operand that TMA loads in im2col mode.
 GEMMERY_HOST_DEVICE
 constexpr bool finds_rows(const Sm90Design& design) {
   return design.conv == Sm90Conv::fprop || design.conv == Sm90Conv::dgrad;
@@ -287,9 +287,9 @@ constexpr int cluster_size(const Sm90Design& design) {
   return sharing_blocks(design) * design.split_k;
 }
 
-/// What a block stores, as a design of its own. If k is split within a cluster, this is the block's
-/// share of the columns, for which it has added up the accumulators of all blocks; floating-point
-/// ones in float32.
+/// The design of a block's stores. If k is split within a cluster, its tile is the block's share of
+/// the columns, for which the block adds the accumulators of all blocks (floating-point ones in
+/// float32).
 GEMMERY_HOST_DEVICE
 constexpr Sm90Design stored_design(const Sm90Design& design) {
   Sm90Design stored = design;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which designs of sm90 kernels are legal, by the first field that is not.
+// The legality of sm90 designs: finds the first field that is not legal.
 #pragma once
 
 #include <device/abi/sm90_shared.hpp>
@@ -259,8 +259,8 @@ constexpr bool is_raster(const Raster& raster) {
   return is_power_of_two && raster.band >= 1 && raster.band <= 64;
 }
 
-/// Rows are scattered without a C, whose rows are those of out. Beside
-/// transposed words of 32 bits 8 bytes spill at 128 accumulators, 176 to 200 at 64 of three
+/// A scatter needs a kernel without C, whose rows would be indexed like out's. With transposed
+/// words of 32 bits 8 bytes spill at 128 accumulators, 176 to 200 at 64 accumulators of three
 /// consumers.
 GEMMERY_HOST_DEVICE
 constexpr bool can_scatter_rows(const Sm90Design& design) {
@@ -279,14 +279,14 @@ constexpr bool can_have_phases(const Sm90Design& design) {
          design.split_k == 1 && design.split == SplitMode::none && stores_by_tma(design);
 }
 
-/// TMA stores the columns that out has.
+/// If taps have padded columns, TMA stores the columns that exist in out.
 GEMMERY_HOST_DEVICE
 constexpr bool can_have_tap_columns(const Sm90Design& design) {
   return finds_columns(design) && stores_by_tma(design) && !design.has_c &&
          design.schedule != Schedule::rotation;
 }
 
-/// Rows are gathered of a K-major A, by copies that do not round to tf32 as TMA does.
+/// A gather needs a K-major A, and not TF32: its copies do not round to tf32 as TMA does.
 GEMMERY_HOST_DEVICE
 constexpr bool can_gather_rows(const Sm90Design& design) {
   return design.a_major == Major::k && design.math != MmaMath::tf32 && !design.has_group_table &&

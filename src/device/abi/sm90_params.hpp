@@ -85,8 +85,8 @@ struct Sm90ScatterParams {
   IndexParams scatter;
 };
 
-/// The same with an index of A for each row of all groups; that of out is unused where rows of out
-/// lie in the groups' order.
+/// The same with an index of A for each row of all groups. The index of out is unused without a
+/// scatter.
 struct Sm90GatherParams {
   Sm90ScatterParams scattered;
   IndexParams gather;

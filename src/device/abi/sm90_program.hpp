@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the operands of an emitted epilogue reach an sm90 block: which of them are staged in shared
-// memory, where, and which parameters this needs.
+// How an sm90 block loads the operands of an emitted epilogue: which of them are staged in shared
+// memory, their places there, and the parameters that this needs.
 #pragma once
 
 #include <device/abi/epilogue.hpp>
@@ -12,13 +12,13 @@ namespace gemmery::abi {
 
 // Per consumer, in shared memory after everything else:
 //
-//   staging  of each input that TMA brings: `tma_input_depth` tiles as large as one of out's
-//   vectors  of each input that is no full matrix: the elements of the consumer's columns or rows
-//   parts    of each reduction to one value: what the consumer's warps have
-//   full     a barrier for each warp and place of the staging tiles, for all inputs
+//   staging  for each input that TMA loads: `tma_input_depth` tiles as large as one of out's
+//   vectors  for each input that is not a full matrix: the elements of the consumer's tile
+//   parts    for each reduction to one value: the parts of the consumer's warps
+//   full     a barrier for each warp and slot of the staging tiles, for all inputs
 //
-// Before all of these lie the row vectors that wgmmas add; before them the ones by which they are
-// multiplied, after them zeros.
+// Before all of these are the ones by which row vectors are multiplied, the row vectors that wgmmas
+// add, and zeros, in this order.
 
 constexpr int tma_input_depth = 2;  // one is read while the other is loaded
 constexpr int most_tma_inputs = 2;  // more leave no room for stages; others use plain loads
@@ -29,15 +29,15 @@ constexpr bool is_vector(const EpilogueTensor& tensor) {
 }
 
 /// True if a reduction to one value is kept across a consumer's tiles and then stored as a 64-bit
-/// word, which holds a float32. Not if blocks share tiles through the workspace: which of them
-/// finishes a tile depends on time, and so would the order of the additions.
+/// word, which holds a float32. Not if blocks share tiles through the workspace: the consumer that
+/// finishes a tile depends on timing, and so would the order of the additions.
 GEMMERY_HOST_DEVICE
 constexpr bool reduces_by_groups(const Sm90Design& design) {
   return !is_integer(design.accumulator) && design.split == SplitMode::none;
 }
 
-/// What an emitted epilogue needs of a design: what its consumers store. A separate value because
-/// discovery asks for it often; made from a stored_design.
+/// The properties of a design on which an emitted epilogue depends: the share of out that a
+/// consumer stores. A value of its own, because discovery needs it often; made from stored_design.
 struct StoredShare {
   bool adds_vector;
   DType operand;
@@ -77,7 +77,7 @@ struct TmaInputs {
   int count;
   int index[most_tma_inputs];
 
-  /// The position of an input among them, -1 if it is none of them.
+  /// The position of an input among them; -1 if it is not one of them.
   GEMMERY_HOST_DEVICE
   constexpr int place_of(int input) const {
     for (int place = 0; place < count; ++place)

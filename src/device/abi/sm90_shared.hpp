@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of an sm90 kernel: pipeline stages, staging tiles, and what split k and groups
-// need.
+// The shared memory of an sm90 kernel: pipeline stages, staging tiles, and the memory of split k
+// and groups.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -101,11 +101,11 @@ constexpr int part_flag_bytes(const Sm90Design& design) {
 /// Tiles of groups that the producer may find ahead of the consumers.
 constexpr int group_tile_records = 4;
 
-/// Where rows of A are gathered: a word for each row of a tile, and room to align the records.
+/// For a gather: a word for each row of a tile, and padding that aligns the records.
 GEMMERY_HOST_DEVICE
 constexpr int gathered_row_bytes(int tile_m) { return tile_m * 4 + 16; }
 
-/// In kernels of groups: for each of these tiles a record of 32 bytes, a full and an empty barrier.
+/// With groups: for each of these tiles a record of 32 bytes, a full and an empty barrier.
 GEMMERY_HOST_DEVICE
 constexpr int group_tile_bytes(const Sm90Design& design) {
   if (!design.has_groups) return 0;

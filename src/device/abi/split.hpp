@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How blocks split the k of one tile through the workspace, and which k blocks each of them gets.
+// How blocks split the k of a tile through the workspace, and the k blocks that each of them gets.
 #pragma once
 
 #include <device/abi/fast_divisor.hpp>
@@ -8,10 +8,10 @@
 namespace gemmery::abi {
 
 /// `serial`: slices add to a tile in the workspace one after the other. `parallel`: each slice
-/// leaves its accumulators there, and the last to arrive adds them up in the order of the slices.
+/// stores its accumulators there, and the last to arrive adds them in the order of the slices.
 /// `stream` (stream-K): every block gets the same number of k blocks of the tiles that do not fill
-/// a whole wave, and of as many tiles again; parts of a tile are added up as in `parallel`. All
-/// three give the same bits every time.
+/// a whole wave and of one more wave; parts of a tile are added as in `parallel`. All three give
+/// the same bits in every run.
 enum class SplitMode : unsigned char { none, serial, parallel, stream };
 
 /// A unit is one slice of a tile (those of slice 0 come first) or, in `stream`, a block's share of

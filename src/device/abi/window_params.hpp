@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How kernels find the elements of a convolution's operand: by a pixel and a tap of the filter.
+// How kernels address the elements of a convolution's operand: by a pixel and a tap of the filter.
 #pragma once
 
 #include <device/abi/fast_divisor.hpp>
@@ -7,14 +7,14 @@
 
 namespace gemmery::abi {
 
-/// The convolution that a kernel computes, whose operands it finds by pixel and tap: of A for fprop
-/// and dgrad, of B for dgrad and wgrad. The others are matrices in memory.
+/// The convolution that a kernel computes. Elements are addressed by pixel and tap in A of fprop
+/// and dgrad and in B of dgrad and wgrad. The other operands are plain matrices.
 enum class ConvolutionKind : unsigned char { none, fprop, dgrad, wgrad };
 
 /// Pixels are numbered over images, depth, height, width; taps over depth, height, width, channels.
-/// Along a dimension their element has the coordinate pixel * step + origin + tap * tap_step;
-/// coordinates outside of [0, extent) lie in padding, where elements are 0. All numbers are below
-/// 2^31 in magnitude.
+/// The element of a pixel and a tap has, along a dimension, the coordinate
+/// pixel * step + origin + tap * tap_step. Coordinates outside of [0, extent) lie in padding, where
+/// elements are 0. All numbers are below 2^31 in magnitude.
 struct WindowParams {
   FastDivisor pixels[3];  // by depth, height, width
   FastDivisor taps[3];    // by height, width, channels

@@ -6,7 +6,7 @@
 //   global --ld--> registers --st--> shared                elements aligned to less than 4 bytes,
 //                                                          and bytes that are transposed
 //
-// Elements beyond the matrix are never read and become zero, as do lines whose index names none.
+// Elements outside the matrix are never read and become zero, as do lines with index -1.
 #pragma once
 
 #include <device/abi/staged_operand.hpp>
@@ -25,15 +25,15 @@ struct PanelOfLines {
   const char* data;       // the panel's first element at the first k
   abi::Int64 line_bytes;  // from line to line; along a line elements are adjacent
   unsigned extent_left;   // from the panel's begin to the end of the matrix, at least 1
-  // If lines are found by indices: for each line of the panel that of the matrix, in shared memory,
-  // no_element for none. `data` is then in the matrix's first line.
+  // If lines are found by indices: the matrix's line for each line of the panel (no_element if
+  // there is none), in shared memory. `data` then points into the matrix's first line.
   const int* lines = nullptr;
   // If elements are found by pixel and tap; `data` is then the tensor of all pixels (or filters).
   const abi::WindowParams* window = nullptr;
   unsigned first_extent = 0;  // the panel's first row of A (column of B)
   unsigned first_k = 0;
   unsigned end_k = 0;
-  const char* pixels = nullptr;  // of rows, in shared memory
+  const char* pixels = nullptr;  // the pixels of rows, in shared memory
 };
 
 /// The distribution of a tile's chunks over the threads of a block.
@@ -60,14 +60,14 @@ __device__ __forceinline__ unsigned chunk_target(unsigned first, int row, int ch
          static_cast<unsigned>(operand.offset(row + rows, chunk) - operand.offset(row, chunk));
 }
 
-/// The pointers to a thread's chunks that a copy keeps. `each`: one for each chunk. `first`: that
-/// of the first chunk alone, if registers are scarce. `indexed`: one for each chunk, whose lines
+/// The pointers to a thread's chunks that a copy keeps. `each`: one for each chunk. `first`: only
+/// that of the first chunk, if registers are scarce. `indexed`: one for each chunk, in lines that
 /// are found by indices.
 enum class ChunkPointers : unsigned char { each, first, indexed };
 
-/// Each of a thread's chunks has its own pointer that moves along k: one addition per k block. If
-/// the first chunk's pointer alone is kept, a chunk's follows from that of the one before it, by
-/// one addition too.
+/// Each of a thread's chunks has a pointer that moves along k: one addition per k block. If only
+/// the first chunk's pointer is kept, the pointer of each chunk is computed from the previous one,
+/// also by one addition.
 template <abi::StagedOperand operand, int threads, ChunkPointers kept>
 class ChunkedCopy {
   using Shares = ChunkShares<operand, threads>;
@@ -98,7 +98,8 @@ class ChunkedCopy {
   /// Starts copying the k block that is `ahead` blocks after the next one into the stage at this
   /// offset. The matrix must have all of the block.
   __device__ __forceinline__ void fetch_whole(unsigned stage, int ahead) {
-    // Tested anew for each block: kept, the tests of lines took up to 32 registers (ptxas 13.0).
+    // Predicates of lines are computed for each block: kept, they took up to 32 registers (ptxas
+    // 13.0).
     if constexpr (is_indexed) lines_ = ptx::opaque(lines_);
     const char* source = sources_[0] + ahead * step_bytes_;
 #pragma unroll
@@ -155,7 +156,7 @@ class ChunkedCopy {
   __device__ static void store(unsigned) {}  // cp.async needs none
 
  private:
-  /// A chunk without a line points at the first one, and is not read.
+  /// A chunk without a line points at the first line, and is not read.
   __device__ __forceinline__ void find_lines(const PanelOfLines& panel) {
     static_assert(operand.is_k_adjacent,
                   "elements of lines that are found by indices are adjacent");
@@ -214,7 +215,7 @@ class ChunkedCopy {
   abi::Int64 row_step_bytes_;  // from chunk to chunk
   unsigned target_;            // of the first chunk in the first stage
   int extent_left_;
-  unsigned lines_ = 0;  // that indices name, a bit for each pass
+  unsigned lines_ = 0;  // a bit for each pass, set if its line's index is not -1
   const char* sources_[pointers];
 };
 
@@ -228,7 +229,7 @@ struct PanelSource {
 /// sixteen lines of four bytes, which become one chunk of k for each of four adjacent extents.
 /// Loads of 4 and more bytes are in flight while a block multiplies: `fetch` starts them, `store`
 /// writes them to the stage. Single elements would need too many registers for that and are written
-/// to the stage at once. `Source`: finds elements that have no lines.
+/// to the stage at once. `Source`: finds the elements.
 template <abi::StagedOperand operand, int threads, bool is_indexed, class Source = PanelSource>
 class RegisterCopy {
   static constexpr bool is_transposed = operand.is_transposed();

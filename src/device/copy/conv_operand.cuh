@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A and B of a convolution as load_operand (tma_operand.cuh) takes them: boxes of images in im2col
-// mode, and of filters. `dimensions` are the spatial ones.
+// The sources of A and B of a convolution for load_operand (tma_operand.cuh): boxes of images in
+// im2col mode, and boxes of filters. `dimensions` is the number of spatial ones.
 #pragma once
 
 #include <device/abi/sm90_conv_params.hpp>
@@ -15,7 +15,7 @@ struct FirstPixel {
   int image;
 };
 
-/// By its number.
+/// The pixel with this number.
 template <int dimensions>
 __device__ __forceinline__ FirstPixel<dimensions> count_pixels(const abi::TmaWindow& window,
                                                                unsigned pixel) {
@@ -65,7 +65,7 @@ __device__ __forceinline__ TapPlace<dimensions> find_tap(const abi::TmaWindow& w
 #pragma unroll
   for (int d = 2; d > 2 - dimensions; --d) {
     unsigned here = tap;
-    if (d > 3 - dimensions) {  // not of the outermost dimension
+    if (d > 3 - dimensions) {  // not for the outermost dimension
       tap = window.taps[d - 1].divide(tap);
       here -= tap * window.taps[d - 1].divisor;
     }
@@ -89,12 +89,12 @@ __device__ __forceinline__ ptx::PixelPlace<dimensions> pixel_place(
   return place;
 }
 
-/// The channel of a batch's first one.
+/// The first channel of a batch.
 __device__ __forceinline__ int first_channel(const abi::TmaWindow& window, unsigned batch) {
   return window.first_channel + static_cast<int>(batch * window.batch_channels);
 }
 
-/// Pixels as rows, channels of a tap as k: A of fprop and dgrad.
+/// A of fprop and dgrad: rows are pixels, k the channels of a tap.
 template <int dimensions, int copies>
 struct WindowRows {
   const abi::TensorMap& map;
@@ -107,7 +107,7 @@ struct WindowRows {
   }
 };
 
-/// Channels of taps as columns, pixels as k: B of wgrad.
+/// B of wgrad: columns are channels of taps, k the pixels.
 template <int dimensions>
 struct WindowColumns {
   const abi::TensorMap& map;
@@ -124,8 +124,8 @@ struct WindowColumns {
   }
 };
 
-/// Filters of a tap as columns: channels are k of fprop and columns of dgrad. The map has four
-/// dimensions: channels, taps, filters, groups.
+/// B of fprop and dgrad: the filters of a tap. Channels are k in fprop and columns in dgrad. The
+/// map has four dimensions: channels, taps, filters, groups.
 template <int dimensions>
 struct FilterColumns {
   const abi::TensorMap& map;

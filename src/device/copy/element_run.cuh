@@ -29,7 +29,7 @@ __device__ __forceinline__ LoadedRun<dtype, columns> load_run(const char* first,
         vector_bytes == 0 ? first + start * step_bytes : first + start * bytes;
     auto piece = ptx::ld_global_if<access>(left >= start + elements, source, {});
     if constexpr (elements > 1) {
-      // The end of a row within the access.
+      // The row ends within the access.
 #pragma unroll
       for (int element = 0; element < elements - 1; ++element) {
         const bool is_single = left > start + element && left < start + elements;
@@ -42,7 +42,7 @@ __device__ __forceinline__ LoadedRun<dtype, columns> load_run(const char* first,
   return loaded;
 }
 
-/// Writes those of `columns` elements that exist in the row.
+/// Writes the elements, of `columns`, that exist in the row.
 template <DType dtype, int vector_bytes, int columns, class Compute>
 __device__ __forceinline__ void store_run(char* first, const Compute (&values)[columns], int left,
                                           abi::Int64 step_bytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coordinates of a batch's matrices in tensor maps: their number if the batch has one stride,
-// or, for a batch by pointers, their distance from the map (abi/pointer_array.hpp). No map is
-// changed on the device, so nothing waits for one.
+// The coordinates of a batch's matrices in tensor maps: the matrix's number if the batch has a
+// stride, or its distance from the map in a batch by pointers (abi/pointer_array.hpp). No map is
+// changed on the device, so no wait for a changed map is needed.
 #pragma once
 
 #include <device/abi/pointer_array.hpp>
@@ -21,13 +21,13 @@ struct MapMatrix<true> {
   abi::MapDistance distance{};
 };
 
-/// The array of a batch by pointers, null if the batch has one stride.
+/// The array of a batch by pointers; null if the batch has a stride.
 __device__ __forceinline__ void* const* array_of(const void* data, abi::Int64 batch_stride) {
   return batch_stride == abi::by_pointers ? static_cast<void* const*>(data) : nullptr;
 }
 
-/// Finds matrix `batch`; `array` comes from array_of. Traps if an address is not aligned as
-/// promised, as a load from there would: rounded, it would belong to another matrix.
+/// Finds matrix `batch`; `array` is the result of array_of. Traps if an address is not aligned as
+/// promised, since the rounded address would be that of other memory.
 template <bool has_pointers>
 __device__ __forceinline__ MapMatrix<has_pointers> find_in_map(void* const* array, unsigned batch) {
   if constexpr (has_pointers) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits float32 operands of a stage in shared memory into the parts that wgmma multiplies
 // (abi/operand_parts.hpp has the layout and addresses). A part is the remainder of a number,
-// rounded to nearest. Where rounding would give infinity, the part is the largest number;
+// rounded to nearest. If rounding would give infinity, the part is the largest finite number;
 // infinities go into the last part. A warp writes in place only what it has read itself.
 #pragma once
 

@@ -16,7 +16,7 @@ namespace gemmery::device {
 struct OperandPlan {
   abi::DType dtype;
   bool is_along_k;       // elements of consecutive k are adjacent in memory
-  bool is_along_extent;  // elements of consecutive m (or n) are
+  bool is_along_extent;  // elements of consecutive m (or n) are adjacent in memory
   int vector_elements;   // adjacent elements that one access may take
   int extent;            // elements of the tile along m or n
   int k_elements;
@@ -71,8 +71,8 @@ struct OperandPlan {
   }
 };
 
-/// The plan's arithmetic, evaluated once by the front end: left to the optimiser it takes most of a
-/// kernel's compile time.
+/// The plan's arithmetic as constants, which the front end evaluates once. Evaluated by the
+/// optimiser it takes most of a kernel's compile time.
 template <OperandPlan plan>
 struct OperandUnits {
   static constexpr int element_bytes = abi::bytes_of(plan.dtype);
@@ -91,7 +91,8 @@ struct OperandUnits {
   static constexpr int pass_k_step =
       (period <= plan.threads ? plan.threads / period : 1) * k_lanes * k;
 
-  // The place in the tile of a thread's first unit, and the distance to its unit of a later pass.
+  // The position of a thread's first unit in the tile, and the distance to its unit of a later
+  // pass.
   GEMMERY_HOST_DEVICE
   static constexpr int first_extent(int thread) { return thread % period / k_lanes * extent; }
   GEMMERY_HOST_DEVICE

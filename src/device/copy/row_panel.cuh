@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A panel of k of the few rows of A that a skinny kernel multiplies, decoded to words in shared
 // memory. The next panel's elements are loaded to registers while the current one is multiplied.
-// Rows and k beyond the matrix are never read and become zero.
+// Rows and k outside the matrix are never read and become zero.
 #pragma once
 
 #include <device/abi/simt_params.hpp>
@@ -65,7 +65,7 @@ class RowPanel {
   static constexpr int element_bytes = abi::bytes_of(design.a);
   static constexpr int k_per_word = abi::k_per_word(design);
   static constexpr bool is_along_k = design.b_major == abi::Major::k;
-  // What a thread copies at a time: words of one row, or one word of each row.
+  // The unit that a thread copies at a time: words of one row, or one word of each row.
   static constexpr int unit_words = abi::panel_unit_words(design);
   static constexpr int unit_k = unit_words * k_per_word;
   static constexpr int lines = is_along_k ? 1 : design.rows;
@@ -76,7 +76,7 @@ class RowPanel {
       units < abi::panel_units_ahead ? units : abi::panel_units_ahead;
   static constexpr int unit_bytes = unit_k * element_bytes;
   using Unit = ptx::Registers<unit_bytes>;
-  // A whole unit is loaded in one access, others element by element.
+  // True if a whole unit is loaded in one access; otherwise element by element.
   static constexpr bool is_vector = unit_bytes <= design.a_vector_bytes;
   static constexpr bool has_partial_units = is_vector && unit_k > 1;
 

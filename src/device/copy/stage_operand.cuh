@@ -7,8 +7,7 @@
 //   global --ld--> registers --decode, st--> shared
 //       for narrower floats, and bytes that must be transposed into words
 //
-// Elements beyond the matrix, and those in the padding of a convolution, are never read and become
-// zero.
+// Elements outside the matrix and in the padding of a convolution are never read and become zero.
 #pragma once
 
 #include <device/copy/operand_plan.cuh>
@@ -20,8 +19,8 @@
 
 namespace gemmery::device {
 
-/// How the elements of an operand are found: by strides; rows (columns) by an array of indices; by
-/// pixel and tap, where the tile's extent runs over pixels, or over taps.
+/// How the elements of an operand are addressed: by strides; rows (columns) by an array of indices;
+/// by pixel and tap, with the tile's extent over pixels, or over taps.
 enum class OperandSource : unsigned char { strided, indexed, pixels, taps };
 
 /// The part of an operand for one tile of out: a panel of at most plan.extent rows (columns) and
@@ -31,11 +30,11 @@ struct OperandPanel {
   abi::Int64 extent_stride;  // elements
   abi::Int64 k_stride;
   unsigned extent_left;  // from the panel's start to the end of the matrix, at least 1
-  // If the panel's elements are found by indices, `data` is the matrix, and the panel begins with
-  // this element of all groups.
+  // If the panel's elements are found by indices: `data` is then the matrix, and the panel begins
+  // with this element of all groups.
   const abi::IndexParams* indices = nullptr;
   unsigned first = 0;
-  // Where they are found by pixel and tap; `data` is then the tensor.
+  // If they are found by pixel and tap: `data` is then the tensor.
   const abi::WindowParams* window = nullptr;
 };
 
@@ -109,7 +108,7 @@ class OperandStager {
     return static_cast<int>(threadIdx.x) < Units::count;
   }
 
-  /// Only those of the panel have an index.
+  /// Only elements of the panel have an index.
   __device__ void find_elements(const OperandPanel& panel) {
     static_assert(!plan.is_along_extent, "elements that are found by indices are not adjacent");
 #pragma unroll
@@ -123,7 +122,7 @@ class OperandStager {
     }
   }
 
-  /// What the thread's places along the extent add to its elements.
+  /// The contributions of the thread's positions along the extent to the addresses of its elements.
   __device__ void find_parts(const OperandPanel& panel) {
     static_assert(!plan.is_along_extent, "neighbours along the extent are read one by one");
     window_ = panel.window;
@@ -136,8 +135,8 @@ class OperandStager {
     }
   }
 
-  /// A unit's element (or run of channels of one tap), the load-th of its k; false where there is
-  /// none.
+  /// The address of a unit's element (or run of channels of one tap) at the load-th of its k; false
+  /// if there is no such element.
   __device__ bool find_unit(int pass, int load, int k_left, const char*& address) const {
     const int extent = extent_ + Units::pass_extent(pass);
     const int k = k_ + Units::pass_k(pass) + load;
@@ -312,7 +311,7 @@ class OperandStager {
   unsigned shared_target_;
   int elements_[is_indexed ? Units::passes_per_period : 1];  // of the matrix
   const abi::WindowParams* window_;
-  unsigned first_k_ = 0;  // of the block that is fetched next
+  unsigned first_k_ = 0;  // the first k of the block that is fetched next
   WindowPart parts_[is_windowed ? Units::passes_per_period : 1];
   Unit fetched_[Units::is_async ? 1 : Units::passes];
 };

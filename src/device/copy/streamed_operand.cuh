@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the large operand of a skinny kernel once, from global memory to registers. A slot holds
-// what a thread loads in one step; the loads of several steps are in flight. Elements beyond k are
-// not read. Columns beyond the last one repeat the last column; their results are not stored.
+// the elements that a thread loads in one step; the loads of several steps are in flight. Elements
+// beyond k are not read. Columns beyond the last one repeat the last column; their results are not
+// stored.
 #pragma once
 
 #include <device/abi/simt_params.hpp>

@@ -17,9 +17,9 @@ struct TmaOperand {
   bool is_shared;
 };
 
-/// A tile of a matrix. What load_operand takes has these functions, one of them for each major: the
-/// place of a copy of a K-major operand, by its number and its first row; and of one that is not,
-/// by its first row (or column) and its first k.
+/// A tile of a matrix. A `Source` of load_operand has these two functions: the place of a copy of a
+/// K-major operand, by the number of the copy and its first row; and of any other operand, by the
+/// first row (or column) and the first k.
 template <bool has_pointers>
 struct MatrixTile {
   const abi::TensorMap& map;

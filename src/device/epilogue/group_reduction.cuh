@@ -3,8 +3,8 @@
 // last region is done (device/abi/epilogue.hpp). Magnitudes in float32 are reduced more directly
 // (magnitude_reduction.cuh):
 //
-//   every group                   writes one word: its part, and a bit that says that it is there
-//   a warp of the last block      polls all words, adds the parts up in their order, stores the
+//   every group                   writes one word: its part, and a bit that marks it as written
+//   a warp of the last block      polls all words, combines the parts in their order, stores the
 //                                 result, clears the words
 //
 // The alternative, a part, a fence and a counter, after which the last warp to arrive reads all
@@ -39,13 +39,13 @@ class GroupReduction {
     ptx::st_relaxed_gpu_b64(words_ + group, word_of(part));
   }
 
-  /// Called by one warp of the launch's last block, after `leave` of its own group. It does not
-  /// wait forever: no group waits for it, and all blocks get to run. There are at most as many
-  /// blocks as multiprocessors, and this one holds one of these, so with a second one free for a
-  /// moment the others proceed. If there is none (a single multiprocessor, or other kernels that
-  /// never end), this relies on blocks starting in the order of their numbers, which CUDA does not
-  /// promise but all devices have done. The next launch takes no block's place: it starts when all
-  /// blocks of this one have started (ptx/grid_dependency.cuh).
+  /// Called by one warp of the launch's last block, after `leave` of its own group. The wait ends:
+  /// no group waits for this warp, and all blocks get to run. There are at most as many blocks as
+  /// multiprocessors. This block occupies one of them, so the others proceed whenever a second one
+  /// is free. If there is no second one (a single multiprocessor, or other kernels that never end),
+  /// this relies on blocks starting in the order of their numbers, which CUDA does not promise but
+  /// all devices have done. The next launch takes no block's place: it starts when all blocks of
+  /// this launch have started (ptx/grid_dependency.cuh).
   __device__ __forceinline__ void finish(unsigned lane) const {
     const float all = Reducer::across_lanes(wait_for_parts(lane), 1, 32);
     if (lane == 0) store(all);
@@ -66,7 +66,7 @@ class GroupReduction {
     return __uint_as_float(static_cast<unsigned>(word));
   }
 
-  /// Of groups lane, lane + 32 …
+  /// Combines the parts of groups lane, lane + 32 …
   __device__ __forceinline__ float wait_for_parts(unsigned lane) const {
     float value = Reducer::nothing();
 #pragma unroll 1

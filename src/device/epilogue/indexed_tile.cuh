@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogues, default and programs, of a tile whose rows (or columns) are scattered to out by
-// indices. C, inputs and results are indexed like out. A row without an element of out is neither
-// read nor stored.
+// The default epilogue and programs for a tile whose rows (or columns) are scattered to out by
+// indices. C, inputs and results are indexed like out. Rows with index -1 are neither read nor
+// stored.
 #pragma once
 
 #include <device/abi/groups.hpp>
@@ -16,16 +16,16 @@
 
 namespace gemmery::device {
 
-/// Where a thread's accumulators go.
+/// The elements of out for a thread's accumulators.
 template <abi::SimtDesign design>
 class IndexedTargets {
  public:
-  /// The thread's first accumulator is of this row and column of all groups.
+  /// `row` and `column` of all groups: those of the thread's first accumulator.
   __device__ IndexedTargets(const abi::SimtParams& params, const abi::IndexParams* scatter,
                             unsigned row, unsigned column)
       : params_(params), scatter_(scatter), row_(row), column_(column) {}
 
-  /// The same where the rows of out for those of the tile from its row `in_tile` on are known.
+  /// The same with a table of the rows of out for the tile's rows from `in_tile` on.
   __device__ IndexedTargets(const abi::SimtParams& params, const int* rows_of_out, int in_tile,
                             unsigned row, unsigned column)
       : params_(params),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a warpgroup's tile lies in out, and what all code that finishes such tiles shares: the
-// prefetch of its operands, and the swizzle of staging tiles.
+// The place of a warpgroup's tile in out, and functions shared by all code that finishes such
+// tiles: the prefetch of operands, and the swizzle of staging tiles.
 #pragma once
 
 #include <device/abi/group_regions.hpp>
@@ -17,12 +17,12 @@ struct OutputPlace {
   unsigned row;
   unsigned column;
   unsigned batch;
-  unsigned row_end;  // of the tile's group; set in grouped kernels alone, as are the others
+  unsigned row_end;  // of the tile's group; this and the following are set in grouped kernels only
   unsigned column_end;
   unsigned group_begin;  // along the extent that differs
 };
 
-/// The parameters of a convolution, of which `params` are the first ones.
+/// The parameters of a convolution, which begin with `params`.
 __device__ __forceinline__ const abi::Sm90ConvParams& with_windows(const abi::Sm90Params& params) {
   return reinterpret_cast<const abi::Sm90ConvParams&>(params);
 }
@@ -30,7 +30,7 @@ __device__ __forceinline__ const abi::Sm90PhaseParams& with_phases(const abi::Sm
   return reinterpret_cast<const abi::Sm90PhaseParams&>(params);
 }
 
-/// Where rows and columns end: with out, with a phase of its pixels, or with the group of a tile.
+/// The ends of rows and columns: those of out, of a phase of its pixels, or of a tile's group.
 template <abi::Sm90Design design>
 __device__ __forceinline__ unsigned row_end(const abi::Sm90Params& params,
                                             const OutputPlace& place) {
@@ -56,7 +56,7 @@ __device__ __forceinline__ unsigned column_end(const abi::Sm90Params& params,
   return params.n;
 }
 
-/// The parameters of a grouped kernel, of which `params` are the first ones.
+/// The parameters of a grouped kernel, which begin with `params`.
 __device__ __forceinline__ const abi::Sm90GroupedParams& with_groups(
     const abi::Sm90Params& params) {
   return reinterpret_cast<const abi::Sm90GroupedParams&>(params);

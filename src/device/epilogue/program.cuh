@@ -32,7 +32,7 @@ struct LoadedPatch {
   unsigned words[at_least_one(Epilogue::inputs)][rows][2 * columns];
 };
 
-/// Where the tensors of a program begin in one matrix of the batch. Outputs that are reductions are
+/// The addresses of a program's tensors in one matrix of the batch. Outputs that are reductions are
 /// addressed elsewhere.
 template <class Epilogue>
 struct ProgramBatch {
@@ -71,8 +71,7 @@ struct ProgramBatch {
   }
 };
 
-/// The batch that ProgramRows takes, both in kernels that also serve arrays of pointers and in
-/// others.
+/// The batch that ProgramRows takes, in kernels with and without arrays of pointers.
 template <class Epilogue, bool has_pointers, class Params>
 __device__ __forceinline__ auto program_batch(const Params& params, unsigned batch) {
   if constexpr (has_pointers)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of an epilogue across regions of out: parts in the workspace, an arrival counter, and
-// the last warp of a band, which adds parts up in order (device/abi/epilogue.hpp). Bits do not
+// Reductions of an epilogue across regions of out. Parts are written to the workspace and counted;
+// the last warp of a band to arrive combines them in order (device/abi/epilogue.hpp). Bits do not
 // depend on which warp that is. Counters start at 0 and are 0 again after the last arrival.
 #pragma once
 
@@ -100,7 +100,7 @@ struct MatrixRegion {
   unsigned m;  // rows and columns of out
   unsigned n;
 
-  /// Of its counter.
+  /// The index of the region's counter.
   template <abi::EpilogueTensor tensor>
   __device__ __forceinline__ unsigned band(const abi::RegionGrid& grid) const {
     return abi::band_of(tensor, grid, batch, row / rows, column / columns);
@@ -109,8 +109,8 @@ struct MatrixRegion {
   __device__ __forceinline__ unsigned place_in_band(const abi::RegionGrid& grid) const {
     return abi::place_in_band(tensor, grid, batch, row / rows, column / columns);
   }
-  // References to parameters: copies of them changed how the loop over parts is unrolled, for more
-  // code in kernels without groups (ptxas 13.0).
+  // References to parameters: with copies ptxas 13.0 unrolled the loop over parts differently, and
+  // kernels without groups had more code.
   template <abi::EpilogueTensor tensor>
   __device__ __forceinline__ const unsigned& arrivals(
       const abi::RegionGrid&, const abi::ReductionSchedule& schedule) const {
@@ -136,7 +136,7 @@ struct MatrixRegion {
   __device__ unsigned column_end() const { return n; }
 };
 
-/// The same of a group (abi/group_regions.hpp).
+/// A region of a group (abi/group_regions.hpp).
 template <int region_rows, int region_columns>
 struct GroupRegion {
   static constexpr unsigned rows = region_rows;
@@ -222,8 +222,8 @@ struct GroupRegion {
   }
 };
 
-/// The same where rows of out are found by indices: those of the region's rows, no_element for a
-/// row that goes nowhere and has no part.
+/// The same if rows of out are found by indices: it has the row of out for each of the region's
+/// rows, no_element for a row that is not stored and has no part.
 template <int region_rows, int region_columns>
 struct IndexedGroupRegion : GroupRegion<region_rows, region_columns> {
   const int* rows_of_out;
@@ -231,7 +231,7 @@ struct IndexedGroupRegion : GroupRegion<region_rows, region_columns> {
   __device__ int row_of_out(unsigned own_row) const { return rows_of_out[own_row - this->row]; }
 };
 
-/// The region of a kernel of groups, with or without indices, or of one without groups.
+/// The region type of a kernel: without groups, with groups, or with groups and indices.
 template <bool has_groups, int region_rows, int region_columns, bool has_indices = false>
 struct RegionChoice {
   using Type = MatrixRegion<region_rows, region_columns>;
@@ -268,7 +268,7 @@ class RegionReductions {
            final_of<output>(row, column);
   }
 
-  /// Called by all lanes of a warp once its parts, and those that it answers for, are written.
+  /// Called by all lanes of a warp when all parts for which it arrives are written.
   template <int output>
   __device__ __forceinline__ void arrive(unsigned lane) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];

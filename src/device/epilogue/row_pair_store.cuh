@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores results by threads to an out whose rows are adjacent in memory instead of its columns: a
-// lane has two adjacent rows of each of its columns, eight lanes have 16 rows.
+// Stores results by threads to an out whose rows, not columns, are adjacent in memory. A lane has
+// two adjacent rows of each of its columns; eight lanes have 16 rows.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>

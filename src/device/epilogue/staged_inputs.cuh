@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inputs that an emitted epilogue reads through shared memory: vectors, copied by a consumer's
 // threads, and full tensors, which TMA loads into staging tiles like those of D, separately for the
-// rows of each warp (abi/sm90_program.hpp has the layout). Nothing is read beyond a tensor; shared
-// memory holds 0 there. Where rows of out are found by indices, vectors of rows are too, and there
-// are no full tensors.
+// rows of each warp (abi/sm90_program.hpp has the layout). Nothing is read outside a tensor; shared
+// memory holds 0 there. If rows of out are found by indices, elements of vectors along rows are
+// found by the same indices, and there are no full tensors.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -397,7 +397,7 @@ class StagedInputs {
   unsigned phases_ = 0;  // the parity of each slot
 };
 
-/// Tells ProgramRows which inputs are left to it.
+/// Tells ProgramRows which inputs it has to read.
 template <abi::Sm90Design design, class Epilogue>
 struct DirectInputs {
   GEMMERY_HOST_DEVICE

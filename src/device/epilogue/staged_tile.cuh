@@ -5,8 +5,8 @@
 //     | staging tile in shared memory, the rows of one mma of every warp at a time
 //   runs of adjacent columns, a warp to a row or to several
 //     | alpha, beta * c and rounding, or an emitted epilogue
-//   out in global memory, in the widest accesses that its addresses allow; where rows of out are
-//   found by indices, C and inputs of a program are those of out's row
+//   out in global memory, in the widest accesses that its addresses allow; if rows of out are
+//   found by indices, C and inputs of a program are read at the row of out
 //
 // Reductions of an emitted epilogue: shuffles reduce each row's part, shared memory the parts of
 // columns and of the tile; epilogue/reduction.cuh does the rest.
@@ -422,7 +422,7 @@ class StagedProgram {
   const Params& epilogue_;
   const int* rows_of_out_;
   const TileCorner corner_;
-  const abi::RegionGroup group_;  // of the tile, in grouped products alone
+  const abi::RegionGroup group_;  // the tile's; only in grouped products
   const MatrixElements<design.out> out_;
   const ProgramBatch<Epilogue> batch_;
   int thread_;

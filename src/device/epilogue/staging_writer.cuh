@@ -80,7 +80,7 @@ class StagingWriter {
   static constexpr unsigned pitch = abi::staging_pitch_bytes(design);
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
 
-  /// Writes two adjacent results of a row and of the row 8 below, `offset` bytes behind `chunk`.
+  /// Writes two adjacent results of a row and of the row 8 below, `offset` bytes after `chunk`.
   /// Rows 8 apart have the same swizzle; an odd row has another swizzle than the even one before it
   /// if the swizzle has the period of 8 rows of 128 bytes.
   template <unsigned offset>

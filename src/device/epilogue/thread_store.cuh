@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores a warp's rows of a staging tile by threads: what TMA cannot store, at the edge of out or
-// because of out's strides.
+// Stores a warp's rows of a staging tile by threads, if TMA cannot store them: at the edge of out,
+// or because of out's strides.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -16,8 +16,8 @@
 
 namespace gemmery::device {
 
-/// `source`: the shared address of the warp's 16 rows of a staging tile, `corner`: where they begin
-/// in out. All lanes of a warp call it, after all have written.
+/// `source`: the shared address of the warp's 16 rows of a staging tile; `corner`: their place in
+/// out. All lanes of a warp call it, after all have written.
 template <abi::Sm90Design design>
 class ThreadStore {
  public:
@@ -69,8 +69,9 @@ class ThreadStore {
     }
   }
 
-  /// Stores vectors, or single elements at any strides, to rows of out that indices name. `target`:
-  /// that of the lane's row of the staging tile; no_element where it goes nowhere.
+  /// Stores vectors, or single elements at any strides, to rows of out that are found by indices.
+  /// `target`: the row of out for the lane's row of the staging tile; no_element if it is not
+  /// stored.
   __device__ __forceinline__ void store_scattered(unsigned source, const OutputPlace& corner,
                                                   int target) const {
     constexpr unsigned element_bytes = abi::bytes_of(design.out);
@@ -127,7 +128,7 @@ class ThreadStore {
   static constexpr int columns = abi::staging_columns(design);
   static constexpr unsigned pitch = abi::staging_pitch_bytes(design);
 
-  /// Where the rows and columns end that may be stored.
+  /// The ends of the rows and columns that may be stored.
   struct Ends {
     unsigned row;
     unsigned column;
@@ -141,7 +142,7 @@ class ThreadStore {
                                                batch);
   }
 
-  /// The address in out where a staging tile begins.
+  /// The address of a staging tile's first element in out.
   __device__ __forceinline__ char* first_of(const OutputPlace& corner) const {
     const abi::RowMajorMatrix& out = params_.out_rows;
     const MatrixStart start = start_of(corner.batch);

@@ -22,7 +22,7 @@ struct ThreadTilePlace {
   unsigned column;
 };
 
-/// `shared_bytes`: of the block, for reductions. `Region` of them: a tile.
+/// `shared_bytes`: the block's shared memory for reductions. `Region`: their region, a tile.
 template <abi::SimtDesign design, class Epilogue, int shared_bytes = abi::shared_bytes(design),
           class Region = MatrixRegion<design.tile_m, design.tile_n>>
 class ThreadTileProgram {
@@ -34,7 +34,7 @@ class ThreadTileProgram {
                                                const Params& epilogue, const ThreadTilePlace& place,
                                                const Region& region)
       : params_(params), epilogue_(epilogue), place_(place), reductions_(epilogue, region) {}
-  /// Of out as one matrix of a batch.
+  /// For out as one matrix of a batch.
   __device__ __forceinline__ ThreadTileProgram(const abi::SimtParams& params,
                                                const Params& epilogue, const ThreadTilePlace& place)
       : ThreadTileProgram(

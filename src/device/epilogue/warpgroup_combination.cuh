@@ -91,7 +91,7 @@ class AddendReader {
   static constexpr int element_bytes = abi::bytes_of(design.c);
   static constexpr unsigned second_row = abi::second_row_distance(design);
 
-  /// Of columns, in elements.
+  /// The offset of columns, in elements.
   __device__ __forceinline__ abi::Int64 offset_of(unsigned columns) const {
     return design.has_any_c ? columns * params_.c.column_stride : columns;
   }

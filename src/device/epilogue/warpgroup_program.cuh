@@ -4,11 +4,11 @@
 // A thread's patches are two rows, 8 apart, by two adjacent columns; a staging tile has one for
 // every 8 columns. How an input reaches the program depends on its form:
 //
-//   vectors            to shared memory before the tile is multiplied, by the consumer's threads
+//   vectors            copied to shared memory before the mainloop, by the consumer's threads
 //   the addend         likewise, a tile ahead, for a wgmma (wgmma_addend.cuh)
-//   full tensors       by TMA into staging tiles like those of D, the first ones before the tile is
-//                      multiplied (those that TMA takes: abi/sm90_program.hpp)
-//   other full ones    prefetched into L2 then, loaded a few patches ahead of their use
+//   full tensors       by TMA into staging tiles like those of D, the first ones before the
+//                      mainloop (abi/sm90_program.hpp says which tensors TMA can load)
+//   other full ones    prefetched into L2 before the mainloop, loaded a few patches ahead of use
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -35,8 +35,8 @@ class WarpgroupProgram {
   using Staged = StagedInputs<design, Epilogue>;
   class Block;
 
-  /// `maps`: of the inputs that TMA brings; `shared`: where the block's memory for programs
-  /// begins; `thread` of the warpgroup.
+  /// `maps`: of the inputs that TMA loads; `shared`: the address of the block's memory for
+  /// programs; `thread` of the warpgroup.
   __device__ __forceinline__ WarpgroupProgram(const abi::Sm90Params& params, const Params& epilogue,
                                               const abi::TensorMap* maps, unsigned shared,
                                               unsigned consumer, unsigned thread)
@@ -52,7 +52,7 @@ class WarpgroupProgram {
     Staged::initialize(maps, shared);
   }
 
-  /// Called by one warp of the block that is not a consumer's, while tiles are multiplied.
+  /// Called by one warp of the producer's warpgroup, while tiles are multiplied.
   __device__ __forceinline__ static void open_results(const Params& epilogue, unsigned lane) {
     decltype(reductions_)::open(epilogue, lane);
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A consumer warpgroup's reductions, from its threads' values to the parts that it writes. A
 // reduction to one value is written once, after the last tile, as a part (group_reduction.cuh) or
-// into the result itself (magnitude_reduction.cuh). One per batch, like those of rows and columns,
-// is written as a part after each tile (reduction.cuh). So is every reduction if blocks share k
-// through the workspace, since which consumer finishes a tile then depends on time, and if it is
-// computed in float64, for int32 accumulators: a group's word holds a float32.
+// into the result itself (magnitude_reduction.cuh). A reduction per batch, like those of rows and
+// columns, is written as a part after each tile (reduction.cuh). So is every reduction if blocks
+// split k through the workspace, since the consumer that finishes a tile then depends on timing,
+// and every reduction in float64 (int32 accumulators), since a group's word holds a float32.
 #pragma once
 
 #include <device/abi/epilogue.hpp>
@@ -19,7 +19,7 @@
 
 namespace gemmery::device {
 
-/// The region of what a consumer has of a tile.
+/// The region of a consumer's share of a tile.
 template <abi::Sm90Design design, int rows, int columns>
 struct WarpgroupRegion {
   using Type = RegionOf<design.has_groups, rows, columns>;
@@ -33,8 +33,8 @@ struct WarpgroupRegion {
   }
 };
 
-/// `Staged` are the program's StagedInputs, next to which words for parts lie; `Region` is the
-/// RegionReductions of what a consumer has of a tile.
+/// `Staged` is the program's StagedInputs, whose memory also has words for parts; `Region` is the
+/// RegionReductions of a consumer's share of a tile.
 template <abi::Sm90Design design, class Epilogue, class Staged, class Region>
 class WarpgroupReductions {
  public:
@@ -64,7 +64,7 @@ class WarpgroupReductions {
     if (warp() == 0) arrive(region);
   }
 
-  /// Called by one warp of every block that is not a consumer's, once the previous launches have
+  /// Called by one warp of the producer's warpgroup in every block, when the previous launches have
   /// ended: prepares the results that consumers update.
   __device__ __forceinline__ static void open(const Params& params, unsigned lane) {
     if constexpr (!has_any_output<Epilogue>(is_of_magnitude)) return;

@@ -185,7 +185,7 @@ class WarpgroupStore {
     ptx::bulk_commit_group();
   }
 
-  /// The same of a phase of pixels.
+  /// The same for a phase of pixels.
   __device__ __forceinline__ void send_pixels() const {
     const abi::DgradPhase& phase = with_phases(params_).phases[filled_.batch];
     const auto first = count_pixels<design.dimensions>(phase.window, filled_.row);
@@ -196,7 +196,7 @@ class WarpgroupStore {
     ptx::bulk_commit_group();
   }
 
-  /// The same of channels of one tap, in a map of channels, taps, rows and groups.
+  /// The same for the channels of one tap, in a map of channels, taps, rows and groups.
   __device__ __forceinline__ void send_tap() const {
     const abi::FastDivisor& channels = with_windows(params_).window.taps[2];
     const unsigned tap = channels.divide(filled_.column);
@@ -267,7 +267,7 @@ class WarpgroupStore {
   unsigned chunk_;           // where the lane writes its first chunk
   unsigned next_ = 0;        // offset of the next one of the two staging tiles; kept across tiles
   OutputPlace filled_{};     // place in out of the staging tile that was filled last
-  int target_ = no_element;  // the row of out of the lane's row of it, where rows are scattered
+  int target_ = no_element;  // of a scatter: the row of out for the lane's row of that staging tile
   MapMatrix<design.has_pointers> matrix_{};  // of the tile, in batches by pointers
 };
 

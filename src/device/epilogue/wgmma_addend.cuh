@@ -55,7 +55,8 @@ class WgmmaAddend {
                                                                  abi::addends_per_consumer *
                                                                  vector_bytes;
 
-  /// From 64 columns to the next ones, and from the first 8 k to the zeros that are the others.
+  /// A descriptor with the steps from 64 columns to the next 64, and from the first 8 k to the
+  /// second 8 k, which are zeros.
   __device__ __forceinline__ MatrixDescriptor describe(unsigned shared) const {
     return describe_atoms(shared, abi::addend_atom_bytes, ones_ + zeros - shared);
   }

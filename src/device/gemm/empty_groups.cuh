@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of groups without elements, which have no tile: what a reduction of nothing gives. No
-// tile stores there, so blocks store it in the launch that computes the tiles, in any order.
+// Reductions of empty groups. They have no tile that would store their results, so blocks store the
+// identity of the reduction in the launch that computes the tiles, in any order.
 #pragma once
 
 #include <device/abi/epilogue.hpp>
@@ -30,7 +30,7 @@ __device__ __forceinline__ bool is_empty_group(const Params& params, unsigned gr
   }
 }
 
-/// Stores what reductions of an empty group give, those that combine all of its elements.
+/// Stores the identity of every reduction over all elements of a group, for an empty group.
 template <class Epilogue, class Compute, int output = 0>
 __device__ inline void store_nothing(const EpilogueParamsOf<Epilogue, Compute>& epilogue,
                                      unsigned group, abi::RaggedExtent ragged,
@@ -39,7 +39,7 @@ __device__ inline void store_nothing(const EpilogueParamsOf<Epilogue, Compute>& 
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
     if constexpr (is_reduced<Epilogue, output> && !(tensor.varies_m && tensor.varies_n)) {
       const unsigned finals = tensor.varies_m ? extents.m : tensor.varies_n ? extents.n : 1;
-      // What groups of warps reduce is stored even if they have nothing.
+      // Reductions by groups of warps store their results themselves, also for empty groups.
       if (abi::reduces_ragged(tensor, ragged) && !abi::is_by_groups(tensor, epilogue.regions))
         for (unsigned at = threads.own; at < finals; at += threads.count)
           store_reduced<tensor>(epilogue.output[output],
@@ -49,7 +49,7 @@ __device__ inline void store_nothing(const EpilogueParamsOf<Epilogue, Compute>& 
   }
 }
 
-/// Called by `threads` of all blocks, in whole warps; blocks stride over groups.
+/// `threads` of all blocks, in whole warps, call it; blocks stride over groups.
 template <class Epilogue, class Compute, class Params, class EpilogueParams>
 __device__ __forceinline__ void store_reductions_of_nothing(const Params& params,
                                                             const EpilogueParams& epilogue,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zeros for the rows (or columns) of out that belong to no group. They are found as groups are, 32
-// at a time, and no tile stores to them, so blocks clear them in the launch that computes the
-// tiles, in any order.
+// Clears the rows (or columns) of out that belong to no group. They are found 32 at a time, by the
+// scan that finds groups. No tile stores to them, so blocks clear them in the launch that computes
+// the tiles, in any order.
 #pragma once
 
 #include <device/abi/groups.hpp>
@@ -13,7 +13,7 @@
 
 namespace gemmery::device {
 
-/// out as groups divide it: `along` the extent that differs, and `across` it.
+/// out, seen `along` the extent that differs between groups and `across` it.
 struct DividedMatrix {
   char* data;
   abi::Int64 stride_along;   // in bytes
@@ -22,14 +22,14 @@ struct DividedMatrix {
   unsigned end_across;
 };
 
-/// The threads of a block that clear, in whole warps: which of them this is, and how many there
-/// are.
+/// The threads of a block that clear, in whole warps: the number of this thread among them, and
+/// their count.
 struct ClearingThreads {
   unsigned own;
   unsigned count;
 };
 
-/// Sets elements to zero from `first` along on, where bits are set. All of `threads` call it.
+/// Clears the elements first, first + 1, ... along whose bits are set. All of `threads` call it.
 /// Adjacent threads take elements that are adjacent in memory.
 template <int bytes>
 __device__ inline void clear_elements(const DividedMatrix& matrix, unsigned first, unsigned bits,
@@ -55,8 +55,8 @@ __device__ inline void clear_elements(const DividedMatrix& matrix, unsigned firs
   }
 }
 
-/// The elements from `first` on that belong to groups, of the matrix of `group` if every group has
-/// its own. `Params` have `groups`, and a table or sizes in memory.
+/// A bit for each of the 32 elements from `first` on that belongs to a group; in the matrix of
+/// `group` if every group has its own. `Params` has `groups`, and a table or sizes in memory.
 template <class Params>
 __device__ __forceinline__ unsigned find_group_members(const Params& params, unsigned group,
                                                        unsigned first) {
@@ -73,7 +73,7 @@ __device__ __forceinline__ unsigned find_group_members(const Params& params, uns
 }
 
 /// Sets the elements of `out` that belong to no group to zero. `threads` of all blocks call it;
-/// blocks stride over pieces of 32 elements along by `piece` across. `extent_across`: of out.
+/// blocks stride over pieces of 32 elements along and `piece` across, of `extent_across` in all.
 template <int bytes, class Params>
 __device__ inline void clear_outside_groups(const Params& params, const abi::SimtMatrix& out,
                                             unsigned extent_across,

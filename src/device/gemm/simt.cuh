@@ -73,8 +73,8 @@ struct SimtOrigin {
   unsigned k;
 };
 
-/// The indices of elements of groups, in kernels that find some by them; with phases the rows of
-/// out for those of the tile.
+/// The gather and scatter indices of groups, if the kernel uses them; for phases of a dgrad, the
+/// row of out for each row of the tile.
 struct SimtIndices {
   const abi::IndexParams* gather;
   const abi::IndexParams* scatter;
@@ -243,7 +243,7 @@ class SimtGemm {
                                                              &shared_.slots[0].a[0][0], thread());
     OperandStager<b_plan(design), Word, source_of_b> stage_b(panel_of_b(tile),
                                                              &shared_.slots[0].b[0][0], thread());
-    unsigned k_left = params_.k;  // not yet fetched
+    unsigned k_left = params_.k;  // not yet copied
     unsigned fetch_slot = 0;
 
     const auto fetch = [&] {
@@ -266,7 +266,7 @@ class SimtGemm {
     Word a[2][design.thread_m];
     Word b[2][design.thread_n];
     const unsigned blocks = abi::tiles_along(params_.k, design.tile_k);
-    // One loop, so that the code of the copies exists once: its first iterations only fetch.
+    // One loop, so that the code of the copies exists once: its first iterations only copy.
 #pragma unroll 1
     for (unsigned round = 0; round < blocks + ahead; ++round) {
       fetch();
@@ -294,8 +294,8 @@ class SimtGemm {
       }
     }
     ptx::cp_async_wait_group<0>();
-    __syncthreads();  // waits until every thread has read its last operands, before the slots serve
-                      // something else
+    __syncthreads();  // waits until every thread has read its last operands; the slots are reused
+                      // for other data
   }
 
   /// Slots are identified by their offset in bytes.

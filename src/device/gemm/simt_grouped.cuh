@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grouped products on CUDA cores: the kernel of gemm/simt.cuh over the tiles of groups, whose loads
-// and stores end where their group does. Then zeros in elements of no group, and results of
-// reductions of groups without elements.
+// and stores are clipped to their group. Blocks then clear elements of no group and store the
+// reductions of empty groups.
 #pragma once
 
 #include <device/abi/groups.hpp>
@@ -26,8 +26,8 @@ __device__ __forceinline__ GroupTile find_group_tile(const abi::SimtGroupTablePa
   return find_in_table(params.groups, params.table, tile);
 }
 
-/// Calls visit(gemm, tile, group) for the tiles of this block, in all groups. Stores end where a
-/// group does. Then clears what is outside all groups, if asked to.
+/// Calls visit(gemm, tile, group) for the tiles of this block, in all groups. Stores are clipped to
+/// the group. Then clears what is outside all groups, if the parameters ask for it.
 template <abi::SimtDesign design, class Params, class Visit>
 __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params, Visit&& visit) {
   static_assert(abi::find_fault(design) == abi::SimtFault::none,

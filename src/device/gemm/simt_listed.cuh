@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of problems on CUDA cores: the kernel of gemm/simt.cuh over the tiles of all problems, each
-// of which has matrices, extents, alpha and beta of its own in the launch's parameters.
+// Lists of problems on CUDA cores: the kernel of gemm/simt.cuh over the tiles of all problems. The
+// launch parameters have the matrices, extents, alpha and beta of each problem.
 #pragma once
 
 #include <device/abi/problem_list.hpp>

@@ -2,10 +2,10 @@
 // dgrad with a stride on CUDA cores: the kernel of gemm/simt.cuh over the tiles of all phases.
 //
 //   a tile's number
-//     | tile/phase_tiles, abi/conv_phases: its phase: which pixels of dx, which taps, where
-//     they | meet dy
+//     | tile/phase_tiles, abi/conv_phases: its phase: the pixels of dx, the taps, and the
+//     | positions in dy that they read
 //   windows of the phase, and rows of out, in shared memory
-//     | SimtGemm, as at a stride of 1; without taps: the epilogue of 0
+//     | SimtGemm, as for a stride of 1; for a phase without taps, the epilogue of 0
 //   the phase's pixels of dx
 #pragma once
 
@@ -46,7 +46,7 @@ __device__ __forceinline__ void for_each_phased_simt_tile(const abi::SimtPhasePa
   }
 }
 
-/// The kernel: threads, shared memory and grid as gemm/simt.cuh has them.
+/// The kernel: threads, shared memory and grid are those of gemm/simt.cuh.
 template <abi::SimtDesign design>
 __device__ inline void simt_phase_gemm(const abi::SimtPhaseParams& params) {
   for_each_phased_simt_tile<design>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM of few rows, out = alpha * a b + beta * c, or an emitted epilogue of a b: B is read once, at
-// the speed of memory, and multiplied in the registers to which it is loaded.
+// GEMM of few rows, out = alpha * a b + beta * c, or an emitted epilogue of a b. B is read once, at
+// memory bandwidth, and multiplied in the registers to which it is loaded.
 //
 //   A in global memory                     B in global memory
 //     | copy/row_panel: decoded to words     | copy/streamed_operand: vectors of up to 16 bytes,
@@ -11,7 +11,7 @@
 //     | B adjacent along k: tile/lane_sums, lanes of a warp share columns
 //     | B adjacent along columns: groups share columns, added up in shared memory
 //     | pipeline/slice_parts: if blocks split k
-//   accumulators of the tile, some to each of the first threads
+//   accumulators of the tile, distributed over the first threads
 //     | epilogue/linear_combination or epilogue/thread_tile, as in simt kernels
 //   out in global memory
 #pragma once
@@ -110,7 +110,7 @@ class SkinnyGemm {
 #pragma unroll
     for (int slot = 0; slot < design.slots; ++slot) stream.fetch(ring[slot], slot);
     constexpr unsigned panel_k = abi::panel_k(design);
-    // One loop, so that the code has the copies once: its first iteration only fetches.
+    // One loop, so that the code of the copies exists once: its first iteration only copies.
 #pragma unroll 1
     for (unsigned at = 0;; at += panel_k) {
       rows.fetch(at);
@@ -125,7 +125,7 @@ class SkinnyGemm {
     __syncthreads();  // waits until all have read the last panel
   }
 
-  /// Multiplies the panel that begins at k `first` of the slice, which has `k` elements of k.
+  /// Multiplies the panel that begins at element `first` of the slice's k, which has `k` elements.
   __device__ __forceinline__ static void multiply_panel(Sums& sums,
                                                         StreamSlot<design> (&ring)[design.slots],
                                                         Stream& stream,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiplication by few rows: the elements of B that a thread has loaded, by words of A in shared
-// memory.
+// Multiplies the elements of B that a thread has loaded by words of A in shared memory, for a few
+// rows of A.
 #pragma once
 
 #include <device/abi/skinny_design.hpp>
@@ -33,7 +33,8 @@ class SkinnyMultiplier {
                        design.rows;
   }
 
-  /// sums += A B for what a slot holds: step `in_panel` of the panel, `step` of the stream.
+  /// sums += A B for the elements in a slot: step `in_panel` of the panel, step `step` of the
+  /// stream.
   __device__ __forceinline__ void multiply(Sums& sums, const Slot& slot,
                                            const StreamAlongK<design>& stream, unsigned step,
                                            unsigned in_panel) const {
@@ -144,7 +145,7 @@ class SkinnyMultiplier {
     }
   }
 
-  /// The word of a single element; its other parts are zeros.
+  /// A word of a single element, filled up with zeros.
   template <class Loaded>
   __device__ __forceinline__ static Word word_of_element(const Loaded& loaded, int k) {
     if constexpr (is_integer)

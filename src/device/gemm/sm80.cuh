@@ -5,13 +5,13 @@
 //   A, B in global memory
 //     | copy/chunked_operand: cp.async, `stages - 1` blocks of k in flight, zeros beyond edges
 //   a[stage], b[stage] in shared memory, chunks of 16 bytes swizzled (abi/staged_operand)
-//     | gemm/sm80_mainloop, mma/fragments: ldmatrix, the next step's fragments while the present
-//     | ones multiply
+//     | gemm/sm80_mainloop, mma/fragments: ldmatrix loads the next step's fragments while the
+//     | current step multiplies
 //   fragments in registers
 //     | mma/warp_mma: mma.sync
 //   accumulators in registers
-//     | add_slices: where groups of warps split each block of k
-//     | pipeline/join_parts, pipeline/mma_parts: where blocks split the k of a tile
+//     | add_slices: if groups of warps split each block of k
+//     | pipeline/join_parts, pipeline/mma_parts: if blocks split the k of a tile
 //     | epilogue/staged_tile: through shared memory into runs of adjacent columns
 //   out in global memory
 #pragma once
@@ -61,7 +61,7 @@ struct RowsOfTile {
   int* of_out;
 };
 
-/// The windows of a convolution's operands; none of another one's.
+/// The windows of a convolution's operands; null for other operands.
 struct Sm80Windows {
   const abi::WindowParams* a;
   const abi::WindowParams* b;
@@ -80,9 +80,9 @@ class Sm80Gemm {
   static constexpr bool has_own_corner = has_groups || design.has_phases;
 
  public:
-  /// `flag`: a word of shared memory. `group`: of grouped products alone; then `params` has the
-  /// ends of the group's rows and columns, and how deep it is. `rows`: of A and out, where they
-  /// are found by indices. `windows`: of a convolution.
+  /// `flag`: a word of shared memory. `group`: for grouped products only; `params` then has the
+  /// ends of the group's rows and columns, and its k. `rows`: rows of A and out that are found by
+  /// indices. `windows`: for convolutions.
   __device__ __forceinline__ Sm80Gemm(const abi::Sm80Params& params, char* shared, unsigned* flag,
                                       const GroupedTilePlace& group = {},
                                       const RowsOfTile& rows = {}, const Sm80Windows& windows = {})
@@ -104,7 +104,7 @@ class Sm80Gemm {
     return parts_.join(shares, share, sums_, holds_sums());
   }
 
-  /// Names the group's tile again, so that its place need not stay in registers meanwhile.
+  /// Sets the group's tile again, so that its place need not stay in registers during the mainloop.
   __device__ __forceinline__ void move_to(const GroupedTilePlace& group) { group_ = group; }
 
   __device__ __forceinline__ void store(const TileShare& share) {
@@ -143,8 +143,8 @@ class Sm80Gemm {
   __device__ __forceinline__ void accumulate(const TileShare& share) {
     clear();
     const TileCorner corner = corner_of(share.tile);
-    // If operands have no elements, a group or a tensor may begin at an address that copies must
-    // not have.
+    // If operands have no elements, the beginning of a group or tensor may be misaligned for
+    // copies.
     if constexpr (has_groups || design.convolution != abi::ConvolutionKind::none)
       if (params_.k == 0) return;
     const unsigned first_k = share.first_k_block * design.tile_k;
@@ -177,7 +177,7 @@ class Sm80Gemm {
     return panel<b>(params_.b, corner.batch, corner.column, params_.n, k);
   }
 
-  /// Of an operand whose elements are found by pixel and tap.
+  /// For an operand whose elements are found by pixel and tap.
   template <abi::StagedOperand operand>
   __device__ __forceinline__ PanelOfLines found_panel(const abi::Sm80Operand& tensor,
                                                       const abi::WindowParams* window,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grouped products by mma.sync: the kernel of gemm/sm80.cuh over the tiles of groups, whose loads
-// and stores end where their group does.
+// and stores are clipped to their group.
 //
 //   sizes of groups, or the host's table of them
-//     | schedule/grouped_tiles: the group of this block's tile, where it begins and ends
-//   Sm80Gemm with the group's ends in place of the tensors' own
+//     | schedule/grouped_tiles: the group of this block's tile, its beginning and its end
+//   Sm80Gemm with the group's ends instead of the tensors' extents
 //     | k: elements beyond the group's end become zero in both operands on the way to shared memory
-//     | rows by index: read from and stored to where their indices say, in designs that have some
+//     | rows by index: loads and stores use the rows that indices name, in designs with indices
 //   the group's part of out
 //   zeros in elements of no group, in designs that clear them
 //
@@ -45,7 +45,7 @@ template <abi::Sm80Design design>
 using Sm80GroupParamsOf =
     typename Sm80GroupParams<design.groups == abi::GroupSchedule::host, design.has_indices>::Type;
 
-/// What a block knows of its tile; thread 0 keeps it in shared memory across the mainloop.
+/// A block's tile; thread 0 keeps it in shared memory during the mainloop.
 struct KeptGroupTile {
   unsigned index;  // of the tile among those of all groups
   GroupTile tile;
@@ -95,7 +95,7 @@ class Sm80GroupTiles {
     keep_tile(kept, {.index = index, .tile = tile, .place = place_});
   }
 
-  /// Called after the mainloop; the next tile is looked for from the place of this one.
+  /// Called after the mainloop; the scan for the next tile continues at the place of this one.
   __device__ __forceinline__ KeptGroupTile read_again(const KeptGroupTile& kept) {
     place_ = kept.place;
     return kept;
@@ -133,9 +133,9 @@ class Sm80GroupTiles {
                       .n = params_.gemm.n}};
   }
 
-  /// Called by all threads before `keep`, in designs that find rows by indices: each finds some.
+  /// All threads call it before `keep`, in designs with indices: each looks up some of the rows.
   __device__ __forceinline__ void find_rows(const RowsOfTile& rows, const GroupTile& tile) const {
-    __syncthreads();  // waits until rows of the tile before have been read
+    __syncthreads();  // waits until rows of the previous tile have been read
     const unsigned first = place_of(tile).corner.row;
 #pragma unroll 1
     for (unsigned row = ptx::tid_x(); row < design.tile_m; row += abi::thread_count(design)) {
@@ -160,8 +160,8 @@ class Sm80GroupTiles {
   GroupScanPlace place_{};
 };
 
-/// Calls finish(gemm, share) for every tile of this block, in all groups. Then clears what is
-/// outside of them, in designs that do.
+/// Calls finish(gemm, share) for every tile of this block, in all groups. Then clears elements of
+/// no group, in designs that clear them.
 template <abi::Sm80Design design, class Tiles, class Params, class Finish>
 __device__ __forceinline__ void for_each_grouped_sm80_tile(const Params& params, Finish&& finish) {
   static_assert(abi::find_fault(design) == abi::Sm80Fault::none,
@@ -199,7 +199,7 @@ __device__ __forceinline__ void for_each_grouped_sm80_tile(const Params& params,
         static_cast<unsigned>(abi::thread_count(design)));
 }
 
-/// The kernel: threads and shared memory as gemm/sm80.cuh has them, any grid along x.
+/// The kernel: threads and shared memory are those of gemm/sm80.cuh; any grid along x.
 template <abi::Sm80Design design>
 __device__ inline void sm80_grouped_gemm(const Sm80GroupParamsOf<design>& params) {
   for_each_grouped_sm80_tile<design, Sm80GroupTiles<design>>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of problems by mma.sync: the kernel of gemm/sm80.cuh over the tiles of all problems, each
-// of which has matrices, extents, alpha and beta of its own in the launch's parameters.
+// Lists of problems by mma.sync: the kernel of gemm/sm80.cuh over the tiles of all problems. The
+// launch parameters have the matrices, extents, alpha and beta of each problem.
 #pragma once
 
 #include <device/abi/problem_list.hpp>
@@ -8,7 +8,7 @@
 
 namespace gemmery::device {
 
-/// The tiles of a block, as Sm80GroupTiles.
+/// The tiles of a block; the interface is that of Sm80GroupTiles.
 template <abi::Sm80Design design, class List>
 class Sm80ListTiles {
  public:
@@ -66,7 +66,7 @@ class Sm80ListTiles {
   const List& list_;
 };
 
-/// The kernel: threads and shared memory as gemm/sm80.cuh has them, any grid along x.
+/// The kernel: threads and shared memory are those of gemm/sm80.cuh; any grid along x.
 template <abi::Sm80Design design, class List>
 __device__ inline void sm80_list_gemm(const List& list) {
   for_each_grouped_sm80_tile<design, Sm80ListTiles<design, List>>(

@@ -27,8 +27,8 @@ class Sm80Mainloop {
   using Blocks = WarpBlocks<design>;
   static constexpr bool has_groups = design.groups != abi::GroupSchedule::none;
   static constexpr bool has_parts = products_of(design.math) == 3;
-  // float32 that becomes 16 bits is converted block by block as it is loaded: with 128 accumulators
-  // there are no registers for a step in full.
+  // float32 that is multiplied in 16 bits is converted block by block as it is loaded: with 128
+  // accumulators there are no registers for the fragments of a whole step.
   static constexpr bool splits_loaded_blocks = abi::splits_to_16_bits(design.math);
   using ReaderA = FragmentReader<a, abi::Side::a, Blocks::rows, step_k>;
   using ReaderB = FragmentReader<b, abi::Side::b, Blocks::columns, step_k>;
@@ -39,8 +39,8 @@ class Sm80Mainloop {
     SplitFragment<design.math, ReaderB::registers> b[Blocks::columns];
   };
 
-  // Registers of a thread: the limit; those of accumulators, including a step's where there are
-  // three products; and those of the fragments of two steps, as loaded or as the mmas take them.
+  // Registers of a thread: the limit; those of accumulators, including the separate ones of a step
+  // of three products; and those of the fragments of two steps, as loaded or as the mmas take them.
   static constexpr int most_registers = threads > 256 ? 65536 / threads : 255;
   static constexpr int sum_registers =
       Blocks::rows * Blocks::columns * MmaAccumulator<design>::registers *
@@ -59,8 +59,8 @@ class Sm80Mainloop {
   static constexpr int address_registers = 30;  // about
 
  public:
-  // The fragments of a step are loaded while its predecessor multiplies, if there are registers for
-  // both.
+  // The fragments of a step are loaded while the previous step multiplies, if there are registers
+  // for both.
   static constexpr int needed_registers =
       sum_registers + factor_registers + ahead_registers + widened_registers + address_registers;
   static constexpr bool loads_ahead = needed_registers <= most_registers;
@@ -68,13 +68,14 @@ class Sm80Mainloop {
   static constexpr bool takes_all_registers = !loads_ahead || (has_parts && sum_registers >= 128);
 
  private:
-  // Of those that are found by indices, each with a pointer of its own: with rounds and eight of
-  // them a thread took 252 registers instead of 158 (128x64x64 of bf16, ptxas 13.0).
+  // Lines that are found by indices have a pointer each: with rounds and eight lines a thread took
+  // 252 registers instead of 158 (128x64x64 of bf16, ptxas 13.0).
   static constexpr bool has_few_lines = !design.has_indices || ChunkShares<a, threads>::passes <= 4;
-  // A round multiplies one block of k per stage. In blocks of up to 64 mmas rounds save a fifth of
-  // the other instructions. Larger blocks have few of these anyway, and rounds would double the
-  // compile time. Split products, float32 that is multiplied in 16 bits, and 8-bit floats that are
-  // converted do without rounds, whose registers would spill (8 to 68 bytes, ptxas 13.0).
+  // A round is the mainloop unrolled by the stages: it multiplies one block of k per stage. In
+  // blocks of up to 64 mmas rounds save a fifth of the other instructions. Larger blocks have few
+  // of these, and rounds would double the compile time. Split products, float32 that is multiplied
+  // in 16 bits and 8-bit floats that are converted would spill with rounds (8 to 68 bytes, ptxas
+  // 13.0).
   static constexpr bool has_rounds = is_async && loads_ahead && !has_parts && has_few_lines &&
                                      !splits_loaded_blocks && widened_registers == 0 &&
                                      Blocks::rows * Blocks::columns * steps <= 64;
@@ -100,7 +101,7 @@ class Sm80Mainloop {
     unsigned free_stage = 0;  // the stage that the next block of k is copied to
     unsigned stage = 0;       // the stage that is multiplied
     // One loop, so that the code of the copies at edges exists once: its first iterations only
-    // fetch.
+    // copy.
 #pragma unroll 1
     for (unsigned block = 0; block < blocks + ahead; ++block) {
       if constexpr (has_rounds) {
@@ -134,8 +135,8 @@ class Sm80Mainloop {
       stage = next;
     }
     ptx::cp_async_wait_group<0>();
-    __syncthreads();  // waits until all have read their last fragments, before the stages serve
-                      // something else
+    __syncthreads();  // waits until all have read their last fragments; the stages are reused for
+                      // other data
   }
 
  private:
@@ -167,8 +168,8 @@ class Sm80Mainloop {
     copy_b_.advance(design.stages);
   }
 
-  // With groups, whose k is at least 1, both follow from k: one register rather than three, which
-  // spilled with 128 accumulators of tf32 (4 to 20 bytes, ptxas 13.0).
+  // With groups, whose k is at least 1, both are computed from k: one register instead of three,
+  // which spilled with 128 accumulators of tf32 (4 to 20 bytes, ptxas 13.0).
   __device__ bool is_there(unsigned block) const {
     return has_groups ? block * design.tile_k < k_ : block < blocks_;
   }
@@ -198,7 +199,7 @@ class Sm80Mainloop {
     }
   }
 
-  /// Stages are told apart by their offset in bytes.
+  /// Stages are identified by their offset in bytes.
   __device__ static unsigned next_stage(unsigned stage) {
     return stage == (design.stages - 1) * bytes_of_stage ? 0 : stage + bytes_of_stage;
   }
@@ -273,8 +274,8 @@ class Sm80Mainloop {
   unsigned blocks_;
   unsigned k_;
   unsigned whole_blocks_;  // blocks that need no edge test; all others follow them
-  // Pointers of all of a thread's chunks, with the ends of groups: 8 to 52 bytes of float32 kernels
-  // spilled (ptxas 13.0).
+  // With a pointer for each of a thread's chunks and the ends of groups, float32 kernels spilled 8
+  // to 52 bytes (ptxas 13.0).
   static constexpr int pointer_registers =
       2 * (ChunkShares<a, threads>::passes + ChunkShares<b, threads>::passes);
   static constexpr bool keeps_one_pointer =
@@ -293,7 +294,7 @@ class Sm80Mainloop {
   typename ConvCopyOf<b, threads, window_of_b, design.dimensions, pointers>::Type copy_b_;
   const ReaderA read_a_;
   const ReaderB read_b_;
-  // Of this step and of the next one, in one of the two forms.
+  // The fragments of the current and the next step, in one of two forms: as loaded, or as factors.
   typename ReaderA::Fragments a_fragments_[2];
   typename ReaderB::Fragments b_fragments_[2];
   Factors factors_[2];

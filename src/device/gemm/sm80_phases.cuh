@@ -2,10 +2,10 @@
 // dgrad with a stride by mma.sync: the kernel of gemm/sm80.cuh over the tiles of all phases.
 //
 //   a tile's number
-//     | tile/phase_tiles, abi/conv_phases: its phase: which pixels of dx, which taps, where
-//     they meet dy
+//     | tile/phase_tiles, abi/conv_phases: its phase: the pixels of dx, the taps, and the
+//     | positions in dy that they read
 //   windows of the phase, and rows of out, in shared memory
-//     | Sm80Gemm, as at a stride of 1; without taps: the epilogue of 0
+//     | Sm80Gemm, as for a stride of 1; for a phase without taps, the epilogue of 0
 //   the phase's pixels of dx
 #pragma once
 
@@ -52,7 +52,7 @@ __device__ __forceinline__ void for_each_phased_sm80_tile(const abi::Sm80PhasePa
   }
 }
 
-/// The kernel: threads and shared memory as gemm/sm80.cuh has them, any grid along x.
+/// The kernel: threads and shared memory are those of gemm/sm80.cuh; any grid along x.
 template <abi::Sm80Design design>
 __device__ inline void sm80_phase_gemm(const abi::Sm80PhaseParams& params) {
   for_each_phased_sm80_tile<design>(

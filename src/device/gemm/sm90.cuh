@@ -3,26 +3,25 @@
 // is in sm90_program.cuh, which kernels without one need not compile.
 //
 //   sizes of groups, if there are any
-//     | sm90_group_tiles: one warp of warpgroup 0 finds tiles, and tells the others of them
+//     | sm90_group_tiles: one warp of warpgroup 0 finds the tiles and sends them to the others
 //   A, B in global memory
-//     | sm90_load, by copy/tma_operand: one thread of warpgroup 0, tiles of 128 bytes of k, zeros
-//     | beyond edges; blocks of a cluster bring halves of what they share, to both. Of a
-//     convolution, | by copy/conv_operand, images come in im2col mode: a copy brings a tap of many
-//     pixels
-//     | sm90_gather: three more warps copy rows of A by cp.async where indices name them
-//   a[stage], b[stage] in shared memory, a ring between barriers (pipeline/stage_ring)
-//     | sm90_transpose, by copy/transposed_atom: what wgmma takes K-major only, in place; or, of A
-//     | with 8 bits, copy/register_operand: on its way to registers
-//     | sm90_mainloop, by mma/wgmma: the other warpgroups, each with its share of the tile's rows
-//     or | columns, or each with every second or third tile; one more wgmma may add a program's row
-//     | vector
+//     | sm90_load, copy/tma_operand: one thread of warpgroup 0 loads tiles of 128 bytes of k by
+//     | TMA, with zeros out of bounds; in a cluster each block multicasts half of a shared operand
+//     | copy/conv_operand: images of a convolution in im2col mode, a tap of many pixels per copy
+//     | sm90_gather: three more warps copy rows of A that are found by indices, by cp.async
+//   a[stage], b[stage] in shared memory, a ring with barriers (pipeline/stage_ring)
+//     | sm90_transpose, copy/transposed_atom: transposes, in place, what wgmma takes only K-major;
+//     | copy/register_operand: transposes A of 8 bits on its way to registers
+//     | sm90_mainloop, mma/wgmma: each other warpgroup multiplies its rows or columns of the tile,
+//     | or every second or third tile; one more wgmma may add a program's row vector
 //   accumulators in registers
-//     | pipeline/split_sums: if the blocks of a cluster split k, each adds up the accumulators of
-//     | all of them for some of the tile's columns; pipeline/join_parts, pipeline/warpgroup_parts:
-//     | if blocks of the launch do, one of them gets those of all through the workspace
-//     | sm90_finish, by an epilogue/warpgroup_combination: alpha, beta * c; or an
-//     | epilogue/warpgroup_program: a program, its further results and reductions; values are
-//     | rounded by epilogue/staging_writer. Meanwhile the ring fills for the next tile
+//     | pipeline/split_sums: if blocks of a cluster split k, each adds the accumulators of all of
+//     | them for some of the tile's columns
+//     | pipeline/join_parts, pipeline/warpgroup_parts: if blocks of the launch split k, one of them
+//     | gets the accumulators of all through the workspace
+//     | sm90_finish, epilogue/warpgroup_combination: alpha, beta * c; or
+//     | epilogue/warpgroup_program: a program, its further results and reductions
+//     | epilogue/staging_writer: rounds values. Meanwhile the ring fills for the next tile
 //   staging tiles in shared memory
 //     | epilogue/warpgroup_store: TMA stores, clipped at edges; or stores by threads
 //   out in global memory
@@ -90,9 +89,9 @@ class Sm90Gemm {
     ptx::griddepcontrol_wait();
   }
 
-  /// Loads the operands of all of the cluster's tiles, as far ahead as stages are free. Then the
-  /// dependent kernel may start, if the host allows it (else it starts when blocks exit), so that
-  /// its prologue overlaps our last stages. Memory is safe: it waits for our end in `prepare`.
+  /// Loads the operands of all of the cluster's tiles, as far ahead as stages are free. Then lets
+  /// the dependent kernel start, if the host allows it (otherwise it starts when blocks exit), so
+  /// that its prologue overlaps our last stages. It waits in `prepare` until this kernel has ended.
   __device__ __forceinline__ void produce() const {
     if constexpr (design.has_groups)
       produce_groups();
@@ -161,9 +160,9 @@ class Sm90Gemm {
     output.finish();
   }
 
-  /// The same if blocks split the k of tiles through the workspace. A warpgroup stores a tile if it
-  /// gets all accumulators of its share, and only then reads the epilogue's inputs: before the
-  /// mainloop if that is certain.
+  /// The same if blocks split the k of tiles through the workspace. A warpgroup stores a tile only
+  /// if it gets all accumulators of its share. Only then does it read the epilogue's inputs: before
+  /// the mainloop if no other block has a part of the tile, otherwise after it.
   template <class Finish>
   __device__ __forceinline__ void consume_shares(unsigned consumer, Finish finish) const {
     const auto share = Places::share_of(consumer);
@@ -222,7 +221,7 @@ class Sm90Gemm {
   /// 13.0).
   static constexpr bool looks_ahead = design.split_k == 1;
   static constexpr unsigned tile_k = abi::tile_k(design);
-  /// Warps that are told of tiles of groups.
+  /// The number of warps that receive the tiles of groups.
   static constexpr unsigned receiving_warps =
       abi::consumer_count(design) * abi::warps_per_consumer +
       (design.gathers_rows ? abi::gathering_threads / 32 : 0);
@@ -244,8 +243,8 @@ class Sm90Gemm {
     if (params_.lets_next_begin != 0) ptx::griddepcontrol_launch_dependents();
   }
 
-  /// One warp finds the tiles of groups and tells the consumers of them; one of its lanes loads
-  /// them.
+  /// One warp finds the tiles of groups and sends them to the consumers; one of its lanes loads the
+  /// operands.
   __device__ __forceinline__ void produce_groups() const {
     if (threadIdx.x >= 32) {
       if constexpr (design.gathers_rows) Sm90Gather<design>(params_, shared_, ring_).copy_tiles();
@@ -280,7 +279,7 @@ class Sm90Gemm {
     }
   }
 
-  /// Of a stage.
+  /// Bytes of a stage that TMA loads.
   __device__ unsigned bytes_by_tma() const {
     if constexpr (design.gathers_rows) return params_.b_bytes;
     return params_.a_bytes + params_.b_bytes;
@@ -329,7 +328,7 @@ class Sm90Gemm {
 
 /// Runs both roles. `make_finish(shared address after Sm90Shared, consumer, thread of the
 /// warpgroup)` returns the `Finish` that computes the values of out from accumulators. Before that,
-/// all threads call `initialize_finish(that address)`. A warp that is not a consumer's calls
+/// all threads call `initialize_finish(that address)`. A warp of the producer's warpgroup calls
 /// `open_results(lane)` while the consumers multiply.
 template <abi::Sm90Design design, class MakeFinish, class Initialize, class OpenResults>
 __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,

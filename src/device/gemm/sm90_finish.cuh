@@ -34,9 +34,9 @@ class Sm90Finish {
     }
   }
 
-  /// True if the first block of rows begins before all accumulators are complete: what it reads
-  /// early is there in time, and where blocks exchange accumulators, which are values then, fewer
-  /// registers are live (some designs spilled otherwise).
+  /// True if the first block of rows begins before all accumulators are complete: then inputs that
+  /// it reads early arrive in time. If blocks exchange accumulators, which are then C++ values, it
+  /// also keeps fewer registers live (some designs spilled otherwise).
   template <class Finish>
   static constexpr bool begins_early = Finish::reads_early || design.split_k > 1;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of A that indices name, in an sm90 kernel: TMA copies no rows by index, so three warps of
-// the producer's warpgroup, which have nothing else to do, copy them by cp.async.
+// Gathers rows of A by index in an sm90 kernel. TMA on Hopper cannot, so three warps of the
+// producer's warpgroup, which are idle otherwise, copy the rows by cp.async.
 //
-//   GroupTileSender: tiles of groups, as consumers get them
-//     | find_rows: lanes read the indices of their warp's rows, once for a tile
-//   rows of A by their numbers in shared memory: in registers, 4 to 168 bytes spilled beside tiles
-//   of 192 rows and more (ptxas 13.0)
-//     | cp.async of 16 bytes, zeros for rows of no element and beyond the last k
+//   GroupTileSender: sends the tiles of groups, to these warps as to the consumers
+//     | find_rows: lanes read the indices of their warp's rows, once per tile
+//   numbers of the rows of A in shared memory (in registers, 4 to 168 bytes spilled with tiles of
+//   192 rows and more; ptxas 13.0)
+//     | cp.async of 16 bytes, zeros for rows with index -1 and beyond the last k
 //   a[stage] in shared memory, in the swizzle that TMA gives B
 //     | cp.async.mbarrier.arrive: the stage's full barrier counts each thread
 //   consumers, whose wgmmas read it after a fence between the proxies (sm90_mainloop)
@@ -37,7 +37,7 @@ class Sm90Gather {
                                         const Ring& ring)
       : params_(params), shared_(shared), ring_(ring), thread_(threadIdx.x - first_thread) {}
 
-  /// Copies the rows of all tiles of this block. The warps behind the producer's first one call it.
+  /// Copies the rows of all tiles of this block. Warps 1 to 3 of the producer's warpgroup call it.
   __device__ __forceinline__ void copy_tiles() {
     typename Ring::Cursor cursor;
     ReceivedGroupTiles<design> tiles(shared_.group_tiles);
@@ -66,18 +66,17 @@ class Sm90Gather {
   static constexpr int tile_k = abi::tile_k(design);
   static constexpr int element_bytes = abi::bytes_of(design.a);
 
-  /// A thread copies a unit of every row_step-th row, the same one of all; the threads of a row are
-  /// of one warp.
+  /// A thread copies the same unit of every row_step-th row. The threads of a row are in one warp.
   __device__ unsigned row_of(unsigned pass) const { return thread_ / units + pass * row_step; }
   __device__ unsigned unit() const { return thread_ % units; }
   __device__ bool has_row(unsigned pass) const {
     return (pass + 1) * row_step <= rows || row_of(pass) < rows;
   }
 
-  /// The first lane of each row finds it.
+  /// The first lane of each row looks up its index.
   __device__ __forceinline__ void find_rows(const OutputPlace& place) const {
     const abi::IndexParams& gather = with_gather(params_).gather;
-    __syncwarp();  // waits until the rows of the tile before have been read
+    __syncwarp();  // waits until the rows of the previous tile have been read
 #pragma unroll 1
     for (unsigned pass = 0; pass < passes && unit() == 0; ++pass) {
       const unsigned element = place.row + row_of(pass);
@@ -102,7 +101,7 @@ class Sm90Gather {
       const unsigned row = row_of(pass);
       const int of_a = shared_.gathered.rows[row];
       const bool is_there = of_a != no_element && bytes > 0;
-      // Of what is not read, the address of something that is.
+      // If nothing is read, any valid address.
       ptx::cp_async_cg(target + row * abi::sm90_swizzle_bytes + ((unit() ^ row % units) << 4),
                        is_there ? source + of_a * params.a.row_stride * element_bytes
                                 : static_cast<const char*>(params.a.data),

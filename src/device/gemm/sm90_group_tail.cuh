@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a group along k in an sm90 kernel: a stage that reaches beyond it has elements of the
-// next group, or of none, which become 0 in both operands before they are multiplied.
+// The end of a group along k in an sm90 kernel. A stage that reaches beyond it contains elements of
+// the next group or of no group; both operands are cleared there before they are multiplied.
 #pragma once
 
 #include <device/gemm/sm90_shared.cuh>
@@ -13,11 +13,11 @@ namespace gemmery::device {
 template <abi::Sm90Design design>
 class Sm90GroupTail {
  public:
-  /// Clears the elements of k from `k_left` on, less than a stage has. All threads of the tile's
-  /// consumers call it; it returns after a barrier.
+  /// Clears the stage from k element `k_left` on, which is less than a stage has. All threads of
+  /// the tile's consumers call it; it returns after a barrier.
   __device__ __forceinline__ static void clear(Sm90Shared<design>& shared, unsigned stage,
                                                unsigned consumer, unsigned k_left) {
-    constexpr unsigned first_barrier = 11;  // lower ones pass turns
+    constexpr unsigned first_barrier = 11;  // lower ones are used by turns
     clear_tile<design.a_major, abi::a_tile_bytes(design)>(ptx::cvta_shared(&shared.a[stage]),
                                                           consumer, k_left);
     clear_tile<design.b_major, abi::b_tile_bytes(design)>(ptx::cvta_shared(&shared.b[stage]),
@@ -33,8 +33,8 @@ class Sm90GroupTail {
   static constexpr unsigned line_bytes = abi::sm90_swizzle_bytes;
   static constexpr unsigned unit_bytes = 16;  // of the swizzle
 
-  /// A tile has lines of 128 bytes: each of a row or column, with all k of the stage; or each of
-  /// one k, with the rows or columns of an atom.
+  /// A tile has lines of 128 bytes. A line of a K-major tile is a row or column with all k of the
+  /// stage; in other tiles it is one k with the rows or columns of an atom.
   template <abi::Major major, unsigned tile_bytes>
   __device__ __forceinline__ static void clear_tile(unsigned tile, unsigned consumer,
                                                     unsigned k_left) {
@@ -54,7 +54,7 @@ class Sm90GroupTail {
     }
   }
 
-  /// Clears what a unit has from byte `end` of its line on; it begins at byte `begin`.
+  /// Clears the bytes of a unit from byte `end` of its line on. The unit begins at byte `begin`.
   __device__ __forceinline__ static void clear_unit(unsigned address, unsigned end,
                                                     unsigned begin) {
     constexpr unsigned zeros[4] = {};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of groups in an sm90 kernel. The producer's warp finds them in the sizes of the groups,
-// and tells the consumers through shared memory:
+// The tiles of groups in an sm90 kernel. The producer warp computes them from the sizes of the
+// groups and sends them to the consumers through shared memory:
 //
 //   sizes of groups, or a table --schedule/grouped_tiles--> FoundGroupTiles
 //   labels of rows or columns --schedule/labelled_tiles--> FoundGroupTiles
-//     | GroupTileSender: one lane, when all consumer warps have read what was in the record
+//     | GroupTileSender: one lane, when all consumer warps have read the record's previous tile
 //   records in shared memory, a ring between barriers (pipeline/stage_ring)
 //     | ReceivedGroupTiles: every lane of the consumers
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace gemmery::device {
 
-/// What consumers are told about a tile, in units of 16 bytes.
+/// A tile as consumers receive it, in units of 16 bytes.
 struct GroupTileRecord {
   unsigned place[4];  // row, column, batch, row_end of OutputPlace
   unsigned work[4];   // its column_end, blocks of k (0 after the last), elements of k, group_begin
@@ -39,7 +39,7 @@ struct GroupTilesShared<design, true> {
   StageBarriers<abi::group_tile_records> barriers;
 };
 
-/// The rows of A of a tile, where indices name them.
+/// The rows of A of a tile, if they are found by indices.
 template <abi::Sm90Design design, bool gathers_rows = design.gathers_rows>
 struct GatheredRowsShared {};
 template <abi::Sm90Design design>
@@ -66,7 +66,7 @@ class FoundGroupTiles {
       do {
         tile_ = find_labelled_tile(groups_, ptx::opaque(tile_extent()), tiles_across(), next_);
         next_ += gridDim.x;
-      } while (tile_.is_found && size() == 0);  // padding alone
+      } while (tile_.is_found && size() == 0);  // skips tiles of padding only
     } else {
       tile_ = GroupScan(groups_, tile_extent(), tiles_across()).find_from(place_, next_);
       next_ += gridDim.x;
@@ -101,7 +101,7 @@ class FoundGroupTiles {
     if (!is_of_k()) return 0xffffffffU;
     return params_.first_k == 0 ? size() : 0U;
   }
-  /// At least one, whose k are all beyond the matrices if the group has none.
+  /// At least one; if the group has no k, the block's k are all out of bounds.
   __device__ unsigned k_blocks() const {
     if (!is_of_k()) return params_.k_blocks;
     return max(abi::tiles_along(depth(), abi::tile_k(design)), 1U);
@@ -136,7 +136,7 @@ class FoundGroupTiles {
   GroupScanPlace place_{};
 };
 
-/// One lane of the producer tells the consumers of each tile, and finally that there are no more.
+/// One lane of the producer sends each tile to the consumers, and finally an end mark.
 template <abi::Sm90Design design>
 class GroupTileSender {
  public:

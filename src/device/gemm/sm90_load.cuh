@@ -12,8 +12,8 @@
 
 namespace gemmery::device {
 
-/// What is found once for a tile and kept between its stages: the matrices of a batch by pointers,
-/// or the first pixels of the copies of a convolution's A. Otherwise nothing.
+/// Computed once per tile and kept for all of its stages: the matrices of a batch by pointers, or
+/// the first pixels of the copies of a convolution's A. Otherwise empty.
 template <abi::Sm90Design design>
 struct TileSources {};
 template <abi::Sm90Design design>
@@ -55,7 +55,7 @@ class Sm90Load {
     OutputPlace place;
     TileSources<design> sources;
   };
-  /// Once for a tile.
+  /// Called once per tile.
   __device__ __forceinline__ Tile find_tile(const OutputPlace& place) const {
     if constexpr (design.has_pointers)
       return {place, {a_matrix(place), b_matrix(place)}};
@@ -110,9 +110,9 @@ class Sm90Load {
                                         .atom = abi::atom_extent(design),
                                         .is_shared = design.cluster_m > 1};
 
-  /// The coordinate of a tile's first row or column. Where these are adjacent, groups begin at
-  /// whole units of 16 bytes, which is all that TMA takes; but at any element if K is 0, where all
-  /// coordinates of k are beyond the map.
+  /// The coordinate of a tile's first row or column. If these are adjacent in memory, TMA requires
+  /// groups to begin at multiples of 16 bytes. If K is 0 they may begin at any element: the
+  /// coordinate is rounded down, and all coordinates of k are out of bounds.
   template <abi::Major major>
   __device__ __forceinline__ static int first_of(unsigned extent) {
     constexpr unsigned unit = 16 / abi::bytes_of(design.a);
@@ -157,7 +157,7 @@ class Sm90Load {
     return all.images[all.phases[place.batch].images];
   }
 
-  /// Of a shared tile this block copies the part of its rank.
+  /// This block copies the part of a shared tile that belongs to its rank.
   __device__ __forceinline__ TileSources<design> find_pixels(const OutputPlace& place) const {
     using Sources = TileSources<design>;
     const unsigned first = design.cluster_n > 1 ? rank_ * Sources::rows : 0;
@@ -169,8 +169,8 @@ class Sm90Load {
     return sources;
   }
 
-  /// Zeroes what no copy fills, once: an operand may be smaller than its tile. The loops have few
-  /// iterations and are not unrolled: unrolled four times they were an eighth of a kernel's code.
+  /// Clears, once, the bytes that no copy fills, since an operand may be smaller than its tile. The
+  /// loops have few iterations. Unrolled four times they were an eighth of a kernel's code.
   template <unsigned tile_bytes, int stages, int stage_bytes>
   __device__ static void clear_stages(char (&operand)[stages][stage_bytes], unsigned brought) {
     if (brought == tile_bytes) return;

@@ -77,7 +77,7 @@ class Sm90Mainloop {
     const RegisterOperand<design> a(share.row, threadIdx.x % abi::warpgroup_threads);
     const Sm90Transpose<design> transpose(consumer);
     Stage previous;
-    unsigned all_k = 0;  // of no group
+    unsigned all_k = 0;  // not used: there are no groups here
 #pragma unroll 1
     for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
       const Stage stage = wait_for_stage(cursor, transpose, consumer, all_k);
@@ -92,7 +92,7 @@ class Sm90Mainloop {
 
   /// Multiplies one stage. The fragments of A for a step of 32 k are read while the wgmmas of the
   /// previous step are in flight, into other registers. Calls `pass_first` when only wgmmas of this
-  /// stage are in flight; those of the last step still are on return.
+  /// stage are in flight. On return the wgmmas of the last step are still in flight.
   template <class PassFirst>
   __device__ __forceinline__ void multiply_stage_by_registers(const RegisterOperand<design>& a,
                                                               unsigned stage, const Share& share,
@@ -155,8 +155,8 @@ class Sm90Mainloop {
     return stage;
   }
 
-  /// Waits for a stage and transposes or splits its operands where wgmma requires it. `k_left`: the
-  /// elements of k of the group from this stage on, which become fewer by a stage.
+  /// Waits for a stage and transposes or splits its operands if wgmma requires it. `k_left`: the
+  /// elements of k of the group from this stage on; it is decreased by a stage.
   __device__ __forceinline__ Stage wait_for_stage(const Cursor& cursor,
                                                   const Sm90Transpose<design>& transpose,
                                                   unsigned consumer, unsigned& k_left) const {
@@ -180,8 +180,8 @@ class Sm90Mainloop {
     return describe_matrix<sizeof shared_.a[0]>(
         ptx::cvta_shared(&shared_.a) + first_row * abi::sm90_swizzle_bytes, stage);
   }
-  /// `first_column` is 0, a row of a K-major tile at which the swizzle repeats, or the first of an
-  /// atom.
+  /// `first_column` is 0, a row of a K-major tile at which the swizzle repeats, or the first column
+  /// of an atom.
   __device__ __forceinline__ MatrixDescriptor b_of(unsigned stage, unsigned first_column) const {
     return describe_matrix<sizeof shared_.b[0]>(
         ptx::cvta_shared(&shared_.b) + first_column * abi::sm90_swizzle_bytes, stage);

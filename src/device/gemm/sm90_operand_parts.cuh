@@ -21,7 +21,7 @@ class Sm90OperandParts {
   /// stage are no longer read, since the pipeline has filled it again.
   __device__ __forceinline__ static void split_stage(Sm90Shared<design>& shared, unsigned stage,
                                                      unsigned consumer) {
-    constexpr unsigned first_barrier = 11;  // lower ones pass turns
+    constexpr unsigned first_barrier = 11;  // lower ones are used by turns
     const unsigned own = takes_turns ? 0 : consumer * abi::warps_per_consumer;
     const unsigned warp = ptx::same_in_warp(own + threadIdx.x % abi::warpgroup_threads / 32);
     split_tile<SplitterA, a_bytes>(ptx::cvta_shared(&shared.a[stage]), warp);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zeros outside of groups in an sm90 kernel: three warps of the producer's warpgroup, which have
-// nothing else to do, store them while the others multiply.
+// Clears elements outside of groups in an sm90 kernel: three warps of the producer's warpgroup,
+// which are idle otherwise, store zeros while the others multiply.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -10,7 +10,7 @@
 
 namespace gemmery::device {
 
-/// Groups as outside_groups.cuh takes them.
+/// Groups in the form that outside_groups.cuh takes.
 struct GroupsInMemory {
   const abi::GroupParams& groups;
 };
@@ -28,10 +28,10 @@ __device__ __forceinline__ auto sizes_of_groups(const abi::Sm90Params& params) {
     return GroupsInMemory{groups};
 }
 
-/// All threads of the producer's warpgroup call it. No tile stores where it does.
+/// All threads of the producer's warpgroup call it. No tile stores to the same elements.
 template <abi::Sm90Design design>
 __device__ __forceinline__ void clear_outside_of_tiles(const abi::Sm90Params& params) {
-  constexpr unsigned first_thread = 32;  // the producer's warp goes before
+  constexpr unsigned first_thread = 32;  // after the producer warp
   if (threadIdx.x < first_thread) return;
   const abi::GroupParams& groups = with_groups(params).groups;
   const abi::RowMajorMatrix& rows = params.out_rows;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tiles and which k an sm90 block multiplies, and the place of the tiles in out.
+// The tiles and the ranges of k that an sm90 block multiplies, and the tiles' places in out.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -30,7 +30,7 @@ class Sm90Places {
   __device__ Sm90Places(const abi::Sm90Params& params, unsigned rank)
       : params_(params), rank_(rank) {}
 
-  /// Of a kernel without groups.
+  /// For kernels without groups.
   __device__ Tiles all_tiles() const {
     if constexpr (has_parts)
       return {params_.order, params_.split, params_.k_blocks, cluster_size};
@@ -100,7 +100,7 @@ class Sm90Places {
 
   __device__ static OutputPlace place_of(const OutputPlace& tile) { return tile; }
 
-  /// The place of what this block's consumer stores of the tile.
+  /// The place of the part of the tile that a consumer of this block stores.
   template <class Position>
   __device__ OutputPlace place_of(const Position& tile, const Share& share) const {
     OutputPlace place = place_of(tile);

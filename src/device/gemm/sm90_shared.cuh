@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of an sm90 block, before what an emitted epilogue takes.
+// The shared memory of an sm90 block; the memory of an emitted epilogue follows it.
 #pragma once
 
 #include <device/abi/sm90_shared.hpp>

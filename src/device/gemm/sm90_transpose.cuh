@@ -18,7 +18,7 @@ class Sm90Transpose {
   static constexpr bool takes_turns = abi::takes_turns(design);
 
  public:
-  /// Made anew for each tile: addresses that are kept across its epilogue spill (ptxas 13.0).
+  /// Constructed for each tile: addresses that are kept across its epilogue spill (ptxas 13.0).
   __device__ explicit Sm90Transpose(unsigned consumer)
       : transposer_(ptx::opaque(threadIdx.x % 32)), consumer_(consumer) {}
 
@@ -30,7 +30,7 @@ class Sm90Transpose {
     constexpr int a_atoms = abi::transposes_a(design) ? sizeof shared.a[0] / atom_bytes : 0;
     constexpr int b_atoms = abi::transposes_b(design) ? sizeof shared.b[0] / atom_bytes : 0;
     constexpr unsigned warps = abi::consumers_per_tile(design) * abi::warps_per_consumer;
-    constexpr unsigned first_barrier = 11;  // lower ones pass turns
+    constexpr unsigned first_barrier = 11;  // lower ones are used by turns
     const unsigned a = ptx::cvta_shared(&shared.a[stage]);
     const unsigned b = ptx::cvta_shared(&shared.b[stage]);
     const unsigned own = takes_turns ? 0 : consumer_ * abi::warps_per_consumer;

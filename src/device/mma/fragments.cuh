@@ -60,8 +60,8 @@ class FragmentReader {
   }
 
  private:
-  /// The address `rows` rows and `chunks` chunks further. `chunks` shares no bit with the lane's
-  /// first chunk.
+  /// The address that is `rows` rows and `chunks` chunks further. `chunks` has no bit in common
+  /// with the lane's first chunk.
   __device__ unsigned moved(unsigned tile, int rows, int chunks) const {
     return (first_ ^ static_cast<unsigned>(chunks * abi::chunk_bytes)) + tile +
            static_cast<unsigned>(rows * row_bytes);

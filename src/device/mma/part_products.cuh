@@ -11,7 +11,7 @@ namespace gemmery::device {
 /// A consumer's rows or columns of one stage of an operand, by shared addresses.
 struct OperandParts {
   unsigned tile;    // part 1, and part 2 of bfloat16
-  unsigned behind;  // the last part, if it lies after the tile
+  unsigned behind;  // the last part, if it is stored after the tile
 };
 
 /// The layout of a part for wgmma: bytes of a line of 32 numbers, from a unit of eight lines to the

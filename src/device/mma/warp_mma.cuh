@@ -17,7 +17,7 @@ constexpr int products_of(abi::MmaMath math) {
              : 1;
 }
 
-/// Converts a reader's fragment to an mma's registers: to the instruction's type, as the leading
+/// Converts a reader's fragment to an mma's registers: the leading part in the instruction's type,
 /// and, if products are split, the trailing part.
 template <abi::MmaMath math, int registers>
 struct SplitFragment {
@@ -59,8 +59,8 @@ struct SplitFragment {
                                          rest(first, high[at] << 16));
     }
   }
-  /// The remainder of a rounding, which is exact. Infinities and NaN have no remainder: its product
-  /// with the other operand's trailing part would be NaN.
+  /// The remainder of a rounding, which is exact. It is 0 for infinities and NaN: otherwise its
+  /// product with the other operand's trailing part would be NaN.
   __device__ __forceinline__ static float rest(float value, unsigned rounded) {
     const float left = value - __uint_as_float(rounded);
     return (rounded & 0x7f800000U) == 0x7f800000U ? 0.0F : left;

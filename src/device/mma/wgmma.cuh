@@ -45,8 +45,8 @@ struct WarpgroupSums {
   }
 };
 
-/// The same in registers that PTX declares and wgmmas write. They may be read only after the wgmmas
-/// were waited for.
+/// The same in registers that PTX declares and wgmmas write. They may be read only after a wait for
+/// the wgmmas.
 template <abi::Sm90Design design>
 struct WgmmaSums {
   using Register = typename WarpgroupSums<design>::Register;
@@ -129,7 +129,7 @@ template <abi::Sm90Design design>
 struct PromotedSums : WarpgroupSums<design> {
   /// Takes the products of the first block of k; its wgmmas must have been waited for.
   __device__ __forceinline__ void take() { WgmmaSums<design>::read(*this); }
-  /// Adds those of the next block, likewise.
+  /// Adds the products of the next block of k; its wgmmas must have been waited for.
   __device__ __forceinline__ void add() {
     WarpgroupSums<design> products;
     WgmmaSums<design>::read(products);
@@ -142,11 +142,11 @@ struct PromotedSums : WarpgroupSums<design> {
   }
 };
 
-/// How a consumer passes its accumulators on. registers: wgmma's registers, of which the epilogue
-/// reads few at a time, so that the compiler keeps few of them alive. values: C++ values, which
-/// blocks of a cluster exchange. promoted: promoted accumulators, which are values.
-/// promoted_registers: these copied back to wgmma's registers, which blocks exchange through the
-/// workspace.
+/// The form in which a consumer passes its accumulators to the epilogue. registers: wgmma's
+/// registers; the epilogue reads few at a time, so the compiler keeps few of them alive. values:
+/// C++ values, which blocks of a cluster exchange. promoted: promoted accumulators, which are C++
+/// values. promoted_registers: promoted accumulators, copied back to wgmma's registers for the
+/// exchange through the workspace.
 enum class SumsForm : unsigned char { registers, values, promoted, promoted_registers };
 
 GEMMERY_HOST_DEVICE
@@ -188,7 +188,7 @@ struct MultipliedMajors {
   static constexpr abi::Major b = abi::multiplied_major(type, design.b_major);
 };
 
-/// As multiply_stage, for 32 bytes of k and the consumer's blocks of 64 rows from the row-th on.
+/// Like multiply_stage, for 32 bytes of k and the consumer's blocks of 64 rows from the row-th on.
 /// `next_rows` is added to A's descriptor for the next block.
 template <abi::Sm90Design design, unsigned next_rows = next_64_rows, int row = 0>
 __device__ __forceinline__ void multiply_step(MatrixDescriptor a, MatrixDescriptor b,
@@ -200,7 +200,7 @@ __device__ __forceinline__ void multiply_step(MatrixDescriptor a, MatrixDescript
     multiply_step<design, next_rows, row + 1>(a + next_rows, b, keeps_sums);
 }
 
-/// As multiply_stage, for 32 bytes of k and all of the consumer's blocks of rows, with A in
+/// Like multiply_stage, for 32 bytes of k and all of the consumer's blocks of rows, with A in
 /// registers, as one group of wgmmas in flight.
 template <abi::Sm90Design design, int row = 0>
 __device__ __forceinline__ void multiply_fragments(

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up the parts of a tile that several blocks of threads have multiplied:
+// Adds the parts of a tile that several blocks of threads have multiplied:
 //
-//   serial      slice 0 leaves its accumulators in the workspace, each later one adds its own to
-//               them once its predecessor is done; the last one has them all
-//   parallel,   every block leaves its accumulators in the workspace and counts itself; the last of
-//   stream      a tile to arrive adds all parts up in their order
+//   serial      slice 0 stores its accumulators to the workspace; each later slice adds its own to
+//               them when the previous one is done; the last one then has the sum
+//   parallel,   every block stores its accumulators to the workspace and increments a counter; the
+//   stream      last one to arrive at a tile adds all parts in their order
 //
-// The order of the additions does not depend on time: equal inputs, equal bits. Counters begin at 0
-// and are 0 again when a tile is done.
+// The order of the additions does not depend on timing: equal inputs give equal bits. Counters
+// begin at 0 and are 0 again when a tile is done.
 #pragma once
 
 #include <device/ptx/atomic.cuh>
@@ -17,12 +17,12 @@ namespace gemmery::device {
 
 /// A team is the threads of a block that together hold a part of a tile:
 ///
-///   thread()       counts them
-///   sync()         waits for all of them
-///   flag()         a word of shared memory, their own
-///   leave(slot)    puts the calling thread's accumulators into the workspace
-///   add(slot)      adds those that its counterpart left there
-///   clear()        sets its accumulators to 0
+///   thread()       the number of the calling thread in the team
+///   sync()         waits for all threads of the team
+///   flag()         the team's word of shared memory
+///   leave(slot)    stores the calling thread's accumulators to the workspace
+///   add(slot)      adds the accumulators that the thread of the same number stored there
+///   clear()        sets the calling thread's accumulators to 0
 ///
 /// Returns true if the team now has all of the tile. All its threads call it; `counter` is the
 /// tile's.
@@ -44,7 +44,7 @@ __device__ __forceinline__ bool join_serially(const TileShare& share, unsigned* 
   return is_last;
 }
 
-/// The same for a team of each part of the tile; true for the last one to arrive.
+/// The same if every part of the tile has a team of its own; true for the last team to arrive.
 template <class Shares, class Team>
 __device__ __forceinline__ bool join_last(const Shares& shares, const TileShare& share,
                                           unsigned* counter, Team&& team) {

@@ -60,7 +60,7 @@ class TileParts {
     }
   };
 
-  /// A lane's accumulators lie in vectors of 16 bytes, [vector][thread].
+  /// The workspace has a lane's accumulators as vectors of 16 bytes, [vector][thread].
   static constexpr int vector_numbers = 16 / static_cast<int>(sizeof(Number));
   static constexpr int vectors = Accumulator::numbers / vector_numbers;
   static constexpr int threads = abi::thread_count(design) / design.warps_k;

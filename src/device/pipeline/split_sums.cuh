@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up the accumulators of the blocks of a cluster that split k of one tile. Each block owns
+// Adds the accumulators of the blocks of a cluster that split k of one tile. Each block owns
 // some of the tile's columns:
 //
 //   accumulators in registers, of all columns
-//     | st.async: to every block its columns; the warp of the same number there waits for them
+//     | st.async: sends every block its columns; the warp of the same number there waits for them
 //   slots in shared memory, one for each block
 //     | added in the order of the blocks: equal inputs give equal bits
 //   accumulators in registers, of the block's own columns
@@ -23,7 +23,7 @@
 
 namespace gemmery::device {
 
-/// The shared memory that it needs; empty if k is not split.
+/// The shared memory of the exchange; empty if k is not split.
 template <abi::Sm90Design design, int split_k = design.split_k>
 struct SplitSumsShared {
   static constexpr int warps = abi::consumer_count(design) * abi::warps_per_consumer;

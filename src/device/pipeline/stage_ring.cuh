@@ -2,9 +2,9 @@
 // A ring of stages in shared memory between one thread that fills them by copies and warps that
 // empty them. Each stage has two mbarriers:
 //
-//   full    the producer arrives once and expects the bytes of its copies; they complete the phase,
-//           with the arrivals of other threads that fill parts of the stage, where there are some
-//   empty   every consumer warp arrives, of every block that the stage's copies are multicast from
+//   full    the producer arrives once and expects the bytes of its copies. These bytes, and the
+//           arrivals of other threads that fill parts of the stage, complete the phase
+//   empty   every consumer warp arrives, of every block from which the stage's copies are multicast
 #pragma once
 
 #include <device/abi/host_device.hpp>
@@ -51,8 +51,8 @@ class StageRing {
   /// `barriers`: the shared address of StageBarriers<stages>.
   __device__ explicit StageRing(unsigned barriers) : full_(barriers) {}
 
-  /// Called by one thread, before a barrier of the whole cluster. `other_fillers`: threads that
-  /// arrive beside the producer when their copies are done.
+  /// Called by one thread, before a barrier of the whole cluster. `other_fillers`: the number of
+  /// threads besides the producer that arrive when their copies are done.
   __device__ void initialize(unsigned consumer_warps, unsigned other_fillers = 0) const {
     for (unsigned stage = 0; stage < stages; ++stage) {
       ptx::mbarrier_init(full(stage), 1 + other_fillers);
@@ -68,8 +68,8 @@ class StageRing {
     return full(cursor.stage);
   }
 
-  /// Producer that fills a stage by stores: waits until every consumer has released the previous
-  /// contents, and hands the new ones on.
+  /// For a producer that fills a stage by stores: waits until every consumer has released the
+  /// stage's previous contents.
   __device__ __forceinline__ void wait_for_release(const Cursor& cursor) const {
     wait_for_phase(empty(cursor.stage), cursor.phase ^ 1U);
   }

@@ -12,7 +12,7 @@
 
 namespace gemmery::device {
 
-/// The shared memory that it needs; empty if no tile has parts.
+/// The shared memory of the exchange; empty if no tile has parts.
 template <abi::Sm90Design design, bool has_parts = (design.split != abi::SplitMode::none)>
 struct WarpgroupPartsShared {
   unsigned flag[abi::consumer_count(design)];
@@ -38,7 +38,7 @@ class WarpgroupParts {
         part_(rank * consumers + (consumers == 1 ? 0 : consumer)) {}
 
   /// True if this consumer now has all accumulators of its share of the tile. All its threads call
-  /// it; `rows`: rows of the share that out has.
+  /// it; `rows`: the number of the share's rows that are within out.
   template <class Shares>
   __device__ __forceinline__ bool join(const Shares& shares, const TileShare& share,
                                        unsigned rows) const {

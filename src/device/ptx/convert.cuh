@@ -5,8 +5,8 @@
 
 namespace gemmery::device::ptx {
 
-/// The bits of a wgmma accumulator. With a cast that the compiler understands, it might keep
-/// accumulators as integers and move them between wgmma's fence and wgmma.
+/// The bits of a wgmma accumulator. With an ordinary cast the compiler might keep accumulators as
+/// integers and move them between wgmma's fence and wgmma.
 __device__ inline unsigned mov_b32(float value) {
   unsigned bits;
   asm("mov.b32 %0, %1;" : "=r"(bits) : "f"(value));

@@ -26,7 +26,7 @@ __device__ inline void bar_arrive(unsigned barrier) {
   asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(threads) : "memory");
 }
 
-/// No instruction: keeps a value's computation at this point of the program.
+/// Emits no instruction; keeps a value's computation at this point of the program.
 __device__ __forceinline__ void pin(unsigned& value) { asm volatile("" : "+r"(value)::"memory"); }
 __device__ __forceinline__ void pin(const char*& value) {
   asm volatile("" : "+l"(value)::"memory");

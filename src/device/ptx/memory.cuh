@@ -137,8 +137,9 @@ __device__ inline void prefetch_global_l2(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
-/// Returns `otherwise` unless `number` > `bound`; nothing is read then. Without a branch, and with
-/// the comparison in the statement: many of them in a row compile several times faster.
+/// Loads if `number` > `bound`; otherwise returns `otherwise` and reads nothing. There is no
+/// branch, and the comparison is in the statement: many of them in a row compile several times
+/// faster.
 template <int bytes>
 __device__ inline Registers<bytes> ld_global_if_above(int number, int bound, const void* address,
                                                       const Registers<bytes>& otherwise) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tile scheduler of grouped GEMMs: it finds the group of a tile. A warp scans the sizes of 32
-// groups at a time. The host does not know the sizes.
+// groups at a time; the host need not know them.
 //
 //   sizes --ld--> lanes: begin and end of one group each
 //     | tiles of each group, their inclusive sum over the lanes
@@ -26,8 +26,8 @@ struct GroupTile {
   unsigned tile;  // among those of the group
 };
 
-/// Where a scan continues: at a multiple of 32 groups, with the number of tiles and elements before
-/// it.
+/// The place at which a scan continues: a multiple of 32 groups, and the numbers of tiles and
+/// elements before it.
 struct GroupScanPlace {
   unsigned group;
   unsigned tiles;
@@ -52,7 +52,7 @@ __device__ inline unsigned in_any_lane(unsigned bits) {
 class GroupScan {
  public:
   /// `tile`: elements of a tile along the extent that differs. `tiles_across`: tiles along the
-  /// other extent; where K differs, all tiles of a matrix.
+  /// other extent; if K differs, all tiles of a matrix.
   __device__ GroupScan(const abi::GroupParams& groups, unsigned tile, unsigned tiles_across)
       : groups_(groups), tile_(tile), tiles_across_(tiles_across), lane_(ptx::tid_x() % 32) {}
 
@@ -62,7 +62,7 @@ class GroupScan {
     return find_from(start, tile);
   }
 
-  /// The same, continuing where a smaller tile was found; `place` becomes the place of this one.
+  /// The same, continuing at the place of an earlier tile; `place` is set to that of this tile.
   __device__ GroupTile find_from(GroupScanPlace& place, unsigned tile) const {
 #pragma unroll 1
     for (; place.group < groups_.count; place.group += 32) {
@@ -84,7 +84,7 @@ class GroupScan {
     return {};
   }
 
-  /// Called by any threads, for sizes that are no labels.
+  /// Any thread may call it. Not for labels.
   __device__ bool is_empty(unsigned group) const {
     const Span span = span_of(group);
     return span.begin == span.end;
@@ -122,7 +122,8 @@ class GroupScan {
     unsigned elements;  // of the warp's groups, with their padding, if sizes are counts
   };
 
-  /// The lane's group of 32 from `first` on. `before`: elements of all groups before them.
+  /// The elements of the lane's group, for the 32 groups from `first` on. `before`: the elements of
+  /// all earlier groups.
   __device__ WarpSpan span_in_warp(unsigned first, unsigned before) const {
     const unsigned group = first + lane_;
     const bool is_group = group < groups_.count;
@@ -135,7 +136,7 @@ class GroupScan {
     return {is_group, begin, end, ptx::value_of_lane(sum, 31)};
   }
 
-  /// The index-th size, clamped so that wrong sizes never lead beyond a tensor.
+  /// The index-th size, clamped so that invalid sizes cause no access outside a tensor.
   __device__ unsigned size_at(unsigned index) const {
     if (groups_.is_wide != 0) {
       const abi::Int64 size =
@@ -162,7 +163,7 @@ class GroupScan {
     return {begin, max(begin, end)};
   }
 
-  /// Where K differs, every group has all tiles of its matrix, whatever its depth.
+  /// If K differs, every group has all tiles of its matrix, whatever its K is.
   __device__ unsigned tiles_of(unsigned size) const {
     if (groups_.ragged == abi::RaggedExtent::k) return tiles_across_;
     return abi::tiles_along(size, static_cast<int>(tile_)) * tiles_across_;
@@ -180,7 +181,8 @@ class GroupScan {
   const abi::GroupParams& groups_;
   unsigned tile_;
   unsigned tiles_across_;
-  // Read for each scan: kept across the mainloop, the thread's number spilled in sm80 (ptxas 13.0).
+  // Read for each scan: in sm80 a lane number that was kept across the mainloop spilled (ptxas
+  // 13.0).
   unsigned lane_;
 };
 
@@ -199,8 +201,8 @@ __device__ inline TableSpan span_in_table(const abi::GroupParams& groups,
   return {begin, max(begin, table.rows[group].end)};
 }
 
-/// The last of `count` rows whose first tile is `tile` or before it. First tiles ascend, and of
-/// rows with equal ones only the last has tiles.
+/// The last of `count` rows whose first tile is at most `tile`. First tiles ascend; among rows with
+/// equal first tiles only the last one has tiles.
 template <class FirstTile>
 __device__ __forceinline__ unsigned find_row(unsigned count, unsigned tile,
                                              FirstTile&& first_tile) {
@@ -245,7 +247,7 @@ __device__ __forceinline__ GroupTile find_in_list(const abi::ProblemsOfList<most
           .tile = tile - list.first_tile[problem]};
 }
 
-/// As GroupScan::find_members, by the host's table.
+/// Like GroupScan::find_members, with the host's table.
 __device__ inline unsigned find_members_in_table(const abi::GroupParams& groups,
                                                  const abi::GroupTable& table, unsigned first) {
   unsigned members = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups by a label for each row (or column): the label of a tile's first row holds for all, since
-// labels change only at multiples of the tile, except to padding after the group's last row.
+// Groups by a label for each row (or column). The label of a tile's first row applies to the whole
+// tile, since labels change only at multiples of the tile, except to padding after a group's last
+// row.
 #pragma once
 
 #include <device/abi/groups.hpp>
@@ -20,14 +21,14 @@ __device__ inline int label_at(const abi::GroupParams& groups, unsigned element)
   return label < 0 || label >= groups.count ? -1 : static_cast<int>(label);
 }
 
-/// As GroupScan::find_members: the elements with a group's label.
+/// Like GroupScan::find_members: the elements that have the label of a group.
 __device__ inline unsigned find_labelled_members(const abi::GroupParams& groups, unsigned first) {
   const unsigned element = first + ptx::lane_id();
   return ptx::lanes_where(element < groups.extent && label_at(groups, element) >= 0);
 }
 
-/// Called by all lanes of a warp, for the same tile. Equal in all lanes. A tile of padding has no
-/// elements. `extent` and `tiles_across` as in GroupScan.
+/// All lanes of a warp call it for the same tile and get the same result. A tile of padding has no
+/// elements. `extent` is GroupScan's `tile`; `tiles_across` is the same.
 __device__ inline GroupTile find_labelled_tile(const abi::GroupParams& groups, unsigned extent,
                                                unsigned tiles_across, unsigned tile) {
   const unsigned place = tile / tiles_across;

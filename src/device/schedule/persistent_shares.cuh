@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tile scheduler of a persistent kernel that splits k: the shares of one cluster, every n-th
-// unit for n clusters. It has the interface of PersistentTiles.
+// The tile scheduler of a persistent kernel that splits k. Of n clusters each takes the shares of
+// every n-th unit. The interface is that of PersistentTiles.
 #pragma once
 
 #include <device/abi/tile_order.hpp>

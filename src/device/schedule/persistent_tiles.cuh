@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tile scheduler of a persistent kernel: the tiles of one cluster, every n-th of a batch of
-// matrices for n clusters.
+// The tile scheduler of a persistent kernel: of n clusters each takes every n-th tile of a batch of
+// matrices.
 #pragma once
 
 #include <device/abi/tile_order.hpp>

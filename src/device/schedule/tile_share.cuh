@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which blocks of k of which tile a block of threads multiplies when blocks split tiles
-// (pipeline/join_parts.cuh adds the parts up).
+// If blocks of threads split tiles: the tile and the blocks of k that a block of threads multiplies
+// (pipeline/join_parts.cuh adds the parts).
 #pragma once
 
 #include <device/abi/split.hpp>
@@ -12,14 +12,14 @@ struct TileShare {
   unsigned tile;
   unsigned first_k_block;
   unsigned k_blocks;
-  unsigned slice;   // which part of the tile this is
+  unsigned slice;   // the number of this part among those of the tile
   unsigned slices;  // parts of the tile
   unsigned slot;    // place of its accumulators in the workspace, counted in tiles
 };
 
 /// The shares of a unit, one after the other. By default there is one. In `stream` a unit first
 /// takes some whole tiles, next to those of other units so that they share operands in L2, and then
-/// as many tiles as its k blocks reach.
+/// its k blocks of the tiles that all units share.
 template <abi::SplitMode mode>
 class UnitShares {
  public:
@@ -83,7 +83,7 @@ class UnitShares {
   __device__ bool is_past_whole_tiles() const {
     return mode != abi::SplitMode::stream || wave_ == schedule_.whole;
   }
-  /// The first tile that blocks share; k blocks are counted from it on.
+  /// The first of the tiles that units share; k blocks are counted from it on.
   __device__ unsigned streamed_from() const { return schedule_.whole * schedule_.units; }
 
   __device__ __forceinline__ TileShare take_whole() {
@@ -101,7 +101,7 @@ class UnitShares {
   __device__ unsigned begin_of(unsigned unit) const {
     return unit * schedule_.per_unit + min(unit, schedule_.longer);
   }
-  /// The unit that has a k block.
+  /// The unit that multiplies a k block.
   __device__ unsigned unit_of(unsigned k_block) const {
     const unsigned in_longer = schedule_.longer * (schedule_.per_unit + 1);
     return k_block < in_longer ? k_block / (schedule_.per_unit + 1)
@@ -131,12 +131,12 @@ class UnitShares {
   const abi::SplitSchedule& schedule_;
   unsigned k_blocks_;
   unsigned unit_;
-  unsigned next_;  // of a stream k blocks over all tiles, else whether the share was taken
+  unsigned next_;  // `stream`: the next k block, over all tiles; else 1 if the share was taken
   unsigned end_;
   unsigned wave_;  // of whole tiles
 };
 
-/// True if the unit of this share has all of its tile; known before it is multiplied.
+/// True if the share is the whole tile. This is known before the mainloop.
 template <abi::SplitMode mode>
 __device__ __forceinline__ bool finishes_tile(const TileShare& share) {
   return mode == abi::SplitMode::serial ? share.slice + 1 == share.slices : share.slices == 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the matrices of a batch begin.
+// The addresses of the matrices of a batch.
 #pragma once
 
 #include <device/abi/pointer_array.hpp>
@@ -7,8 +7,8 @@
 
 namespace gemmery::device {
 
-/// The address of one matrix. Matrices are `batch_stride` elements apart, or an array has their
-/// addresses.
+/// The address of one matrix. Matrices are `batch_stride` elements apart, or their addresses are in
+/// an array.
 template <int element_bytes>
 __device__ __forceinline__ char* matrix_of_batch(const void* data, abi::Int64 batch_stride,
                                                  unsigned batch) {

@@ -9,7 +9,7 @@ namespace gemmery::device {
 
 constexpr int no_element = -1;
 
-/// The tensor's element for this element of all groups; no_element for an index of -1 or one out of
+/// The element of the tensor for an element of all groups; no_element if its index is -1 or out of
 /// range.
 __device__ inline int find_element(const abi::IndexParams& indices, unsigned position) {
   if (indices.data == nullptr) return static_cast<int>(position);

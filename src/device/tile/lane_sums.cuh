@@ -4,8 +4,8 @@
 
 namespace gemmery::device {
 
-/// Adds up `count` values (a power of two) over the warp. Lanes at a distance exchange halves of
-/// their values, so `count` values take count + log2(32 / count) shuffles. Afterwards the first
+/// Adds `count` values (a power of two) over the warp, by a butterfly in which lanes exchange
+/// halves of their values: count + log2(32 / count) shuffles. Afterwards the first
 /// max(count / 32, 1) values of lane `lane` are the sums from lane * count / 32 on. All lanes call
 /// it.
 template <int count, int distance = 16, class Number, int all>

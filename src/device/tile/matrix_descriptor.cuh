@@ -31,8 +31,8 @@ __device__ __forceinline__ MatrixDescriptor describe_atoms(unsigned shared, unsi
 }
 
 /// Describes the first 64 rows (columns) and the first step of k of the stage-th tile. Tiles have
-/// `tile_bytes` each and begin at `shared`. The part that no stage changes is kept apart, so that a
-/// loop over stages multiplies and adds once, in 32 bits.
+/// `tile_bytes` each and begin at `shared`. The constant part is kept separately, so that a loop
+/// over stages needs one 32-bit multiply-add per descriptor.
 template <unsigned tile_bytes>
 __device__ __forceinline__ MatrixDescriptor describe_matrix(unsigned shared, unsigned stage) {
   const MatrixDescriptor first = describe_atoms(shared, atom_bytes, 8 * abi::sm90_swizzle_bytes);

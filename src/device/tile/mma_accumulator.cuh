@@ -52,8 +52,8 @@ struct MmaAccumulator {
   }
 };
 
-/// A warp's place among the warps of its block: rows and columns of its tile begin at `row` and
-/// `column`; `slice` is its share of each block of k.
+/// A warp's place among the warps of its block: its tile begins at `row` and `column` of the
+/// block's; `slice` is its share of each block of k.
 template <abi::Sm80Design design>
 struct WarpPlace {
   int row;

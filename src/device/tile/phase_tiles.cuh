@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of a dgrad with a stride: each belongs to a phase, whose windows and rows of out stay
-// in shared memory while it is computed.
+// The tiles of a dgrad with a stride. A tile belongs to a phase; the phase's windows and rows of
+// out are in shared memory while the tile is computed.
 #pragma once
 
 #include <device/abi/conv_phases.hpp>
@@ -44,7 +44,7 @@ __device__ __forceinline__ void keep_phase(KeptPhase& kept, const Params& params
     const auto step = static_cast<int>(along.tap_step.divisor);
     kept.b.origin[d] = phases.is_reversed != 0 ? static_cast<int>(along.filter) - 1 - tap : tap;
     kept.b.tap_step[d] = phases.is_reversed != 0 ? -step : step;
-    // Nothing divides by the taps along depth, nor by none.
+    // Nothing is divided by the taps along depth, nor if a phase has no taps.
     if (d > 0) kept.a.taps[d - 1] = abi::divisor_of(along.taps, found.taps);
     if (d > 0) kept.b.taps[d - 1] = kept.a.taps[d - 1];
   }
@@ -69,8 +69,8 @@ __device__ __forceinline__ unsigned row_of_out(const KeptPhase& kept,
   return pixel + row * scale;
 }
 
-/// Called by all threads of a block for each of its tiles: finds the phase of this row of tiles,
-/// and the row of out for each of the tile's rows. Returns the tile's first row in the phase.
+/// All threads of a block call it for each of its tiles. It finds the phase of a row of tiles, and
+/// the row of out for each of the tile's rows. Returns the tile's first row in the phase.
 template <int tile_m, int threads, class Params>
 __device__ __forceinline__ unsigned find_phase_tile(const Params& params, unsigned tile_row,
                                                     KeptPhase& kept, int* rows) {
@@ -78,7 +78,7 @@ __device__ __forceinline__ unsigned find_phase_tile(const Params& params, unsign
   const unsigned phase = phases.tile_rows.divide(tile_row);
   const unsigned first =
       (tile_row - phase * phases.tile_rows.divisor) * static_cast<unsigned>(tile_m);
-  __syncthreads();  // waits until the tile before is stored
+  __syncthreads();  // waits until the previous tile is stored
   if (ptx::tid_x() == 0) keep_phase(kept, params, phase);
   __syncthreads();  // waits for the phase
 #pragma unroll 1

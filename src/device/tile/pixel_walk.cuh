@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution's pixels one after the other, without divisions.
+// Walks the pixels of a convolution without divisions.
 #pragma once
 
 #include <device/tile/window.cuh>
 
 namespace gemmery::device {
 
-/// Pixels in their order, a constant number apart: the coordinates of each follow from those of the
-/// one before it by additions that carry from width to height, depth and images.
+/// Visits pixels in order, a constant number apart. The coordinates of the next pixel are computed
+/// from the current ones by additions that carry from width to height, depth and images.
 template <int dimensions>
 class PixelWalk {
   static constexpr int outer = 3 - dimensions;  // the dimension whose carries go to images
@@ -52,7 +52,7 @@ class PixelWalk {
   }
 
   int at[3];
-  abi::Int64 bytes;  // from the tensor's begin
+  abi::Int64 bytes;  // from the beginning of the tensor
 
  private:
   int step_[3];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of a convolution's operand, by pixel and tap.
+// The elements of a convolution's operand, addressed by pixel and tap.
 #pragma once
 
 #include <device/abi/window_params.hpp>
 
 namespace gemmery::device {
 
-/// What a pixel, or a tap and a channel, add to an element's offset and to its coordinates.
+/// The contribution of a pixel, or of a tap and a channel, to an element's offset and coordinates.
 struct WindowPart {
   abi::Int64 offset;
   int at[3];
@@ -41,7 +41,7 @@ __device__ __forceinline__ WindowPart window_tap(const abi::WindowParams& window
   return part;
 }
 
-/// The offset of their element; false in padding.
+/// Computes the offset of the element; false if it lies in padding.
 template <int dimensions = 3>
 __device__ __forceinline__ bool find_in_window(const abi::WindowParams& window,
                                                const WindowPart& pixel, const WindowPart& tap,
