@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables by class of operand rules. A class's rows are made when they are first requested, so a
-// process that asks about one kind of problem does not pay for all.
+// Tables by class of operand rules. The rows of a class are made when they are first requested, so
+// a process that asks about one kind of problem does not pay for all.
 #pragma once
 
 #include <array>

@@ -90,7 +90,7 @@ std::int64_t rows_of_phase(const Convolution& convolution) noexcept {
 
 namespace {
 
-// Of a number that has no divisor in common with the modulus, by Euclid's algorithm.
+// The inverse modulo `modulus` of a number that is coprime to it, by Euclid's algorithm.
 std::int64_t inverse_of(std::int64_t number, std::int64_t modulus) {
   std::int64_t inverse = 0, next_inverse = 1;
   std::int64_t rest = modulus, next_rest = number % modulus;
@@ -126,7 +126,7 @@ abi::PhaseDimension phase_dimension(const Convolution& convolution, std::size_t 
 
 namespace {
 
-// Of the largest phase, in one matrix of out.
+// Rows of tiles of the largest phase, in one matrix of out.
 unsigned tile_rows_of_phase(const GemmProblem& problem, int tile_m) {
   const Convolution& convolution = *problem.convolution;
   std::int64_t rows = rows_of_phase(convolution);

@@ -29,7 +29,7 @@ Status check_carried(const GemmProblem& problem);
 // default program.
 struct ProgramTensors {
   std::vector<abi::EpilogueTensor> inputs;
-  std::vector<abi::EpilogueTensor> outputs;  // beside D
+  std::vector<abi::EpilogueTensor> outputs;  // without D
   std::vector<std::size_t> input_operands;   // the number of each input among the operands
   int addend = -1;  // the input that is added to the accumulators first (epilogue/addend.hpp)
 };

@@ -75,7 +75,7 @@ void align_to_groups(MatrixType& matrix, std::int64_t stride_of_ragged, const Gr
 }
 
 // A group may end anywhere, so no store covers several elements along the extent that differs; in a
-// list all do.
+// list all extents differ.
 void store_single_elements(MatrixType& matrix, const Groups& groups) {
   const Ragged ragged = groups.ragged;
   const std::int64_t stride = ragged == Ragged::m ? matrix.row_stride : matrix.column_stride;
@@ -84,7 +84,7 @@ void store_single_elements(MatrixType& matrix, const Groups& groups) {
         std::min(matrix.alignment, static_cast<std::uint8_t>(byte_width(matrix.dtype)));
 }
 
-// The extent of a tile along that of the groups.
+// The tile's extent along the one that differs between groups.
 int ragged_tile(const GroupTileExtents& tile, const Groups& groups) {
   return groups.ragged == Ragged::n ? tile.n : tile.m;
 }
@@ -173,8 +173,8 @@ GemmProblem as_seen_by_groups(GemmProblem problem, GroupStores stores) {
 
 namespace {
 
-// Matrices of adjacent elements of one tensor, `extent` of it each: a batch, whose bytes count once
-// for each group. A tensor that does not vary along the extent is read by all groups.
+// Turns a tensor that groups share into a batch of matrices of `extent` elements each, whose bytes
+// count once per group. A tensor that does not vary along the extent is read by all groups.
 void lay_apart(MatrixType& matrix, Ragged extent_of, std::int64_t extent) {
   const std::int64_t stride = extent_of == Ragged::m ? matrix.row_stride : matrix.column_stride;
   if (matrix.batch_stride == 0) matrix.batch_stride = stride * extent;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped problems in the families whose kernels find groups on the device: which problems they
-// support, which alignments of operands hold within groups, and the kernel parameters.
+// Grouped problems in the families whose kernels find groups on the device: the problems that they
+// support, the alignments of operands within groups, and the kernel parameters.
 #pragma once
 
 #include <gemmery/arguments.hpp>
@@ -19,27 +19,26 @@
 
 namespace gemmery::templates {
 
-// Whether each row or column has a label, which kernels read for a tile.
+// True if the sizes are labels: each row or column has one, and kernels read it for a tile.
 bool has_labels(const Groups& groups) noexcept;
 
-// True for the forms that every family of groups takes: ranges of tensors, or of a stack, whose
-// sizes are on the device or, except labels, in host memory, where kernels get a table of them.
+// True for the forms that every family with groups takes: parts of tensors or of stacks, with sizes
+// on the device or, except labels, in host memory; then kernels get a table of them.
 bool divides_tensors(const Groups& groups) noexcept;
 
-// Whether elements of out that belong to no group are to become zero. Where K differs, there are
-// none.
+// True if elements of out in no group must become zero. If K differs, there are no such elements.
 bool clears_outside(const Groups& groups) noexcept;
-// Why a kernel that clears out alone does not support a problem, in words; empty if it does.
+// Why kernels that clear elements of no group do not support a problem; empty if they do.
 std::string find_outside_failure(const GemmProblem& problem);
 
 // Why no kernel here supports a grouped problem, in words; empty if some do.
 std::string find_group_failure(const GemmProblem& problem);
 
-// Why a kernel that reduces adjacent rows alone does not support a grouped problem, in words.
+// Why kernels that can reduce only adjacent rows do not support a grouped problem, in words.
 std::string find_indexed_reduction_failure(const GemmProblem& problem);
 
-// What of a table of groups no kernel can hold beside the operands of an epilogue; `bytes`: of its
-// parameters without those.
+// Why a table of groups does not fit the launch parameters beside the operands of an epilogue;
+// `bytes`: the parameters without these operands.
 std::string find_table_failure(const GemmProblem& problem, std::size_t bytes);
 
 // How a kernel stores at the end of a group: single elements along the extent that differs, or
@@ -69,27 +68,27 @@ struct GroupTileExtents {
   int n;
 };
 bool fits_grouped_grid(const GroupTileExtents& tile, const GemmProblem& problem);
-// Whether the label of a tile's first row (or column) is that of the whole tile; true without
+// True if the label of a tile's first row (or column) applies to the whole tile; true without
 // labels.
 bool fits_labels(const GroupTileExtents& tile, const GemmProblem& problem);
-// What a problem with labels fails that fits none of these tiles.
+// The failed constraint of a problem with labels that fits none of these tiles.
 std::string find_label_failure(std::span<const GroupTileExtents> tiles, const GemmProblem& problem);
 
 // `is_turned`: the kernel computes the transpose of out.
 abi::GroupParams group_params(const GemmArguments& arguments, bool is_turned = false);
-// The table of sizes in host memory, of at most GroupTable::most_groups groups, whose tiles are
-// those of `params`; the last row has all.
+// The table of sizes in host memory, for at most GroupTable::most_groups groups; the last row has
+// the number of all tiles.
 abi::GroupTable group_table(const GemmArguments& arguments, const abi::GroupParams& params,
                             unsigned tile, unsigned tiles_across);
 abi::IndexParams gather_params(const GemmArguments& arguments);
 abi::IndexParams scatter_params(const GemmArguments& arguments);
 // The extent that differs as a kernel sees it.
 abi::RaggedExtent ragged_extent_of(const Groups& groups, bool is_turned) noexcept;
-// The regions of a launch, of those of one matrix, which differ for groups; `region`: rows and
-// columns of one, of what the kernel computes.
+// The regions of a launch, from those of one matrix; they differ for groups. `region`: rows and
+// columns of a region of the computed matrix.
 abi::RegionGrid regions_of_launch(abi::RegionGrid grid, const GroupTileExtents& region,
                                   const GemmProblem& problem, bool is_turned);
-// The same where a region is a block's tile, of which one warp arrives; a matrix has `rows` of them
+// The same if a region is a block's tile, for which one warp arrives; a matrix has `rows` of them
 // in a column.
 abi::RegionGrid regions_of_tiles(unsigned rows, unsigned columns, const GroupTileExtents& tile,
                                  const GemmProblem& problem, bool is_turned);

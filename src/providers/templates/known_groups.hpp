@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a query knows of the sizes of groups: all of them if they are in host memory, otherwise the
-// average. For predictions only.
+// The sizes of groups as far as a query knows them: all of them if they are in host memory,
+// otherwise the average. For predictions only.
 #pragma once
 
 #include <gemmery/family.hpp>
@@ -17,14 +17,14 @@ namespace gemmery::templates {
 
 class KnownGroups {
  public:
-  // Of a grouped problem.
+  // The problem must be grouped.
   explicit KnownGroups(const Query& query);
 
   // The problem as a batch of groups of the average size. Groups without rows (or columns) take no
   // time.
   const GemmProblem& average() const noexcept { return average_; }
 
-  // The tiles of blocks that take every n-th one; none where sizes are unknown. `tile_k`: of a
+  // The load of blocks that take every n-th tile; nullopt if sizes are unknown. `tile_k`: k of a
   // stage.
   std::optional<model::GroupLoad> load(const GroupTileExtents& tile, int tile_k, int blocks) const;
 

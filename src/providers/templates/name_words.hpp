@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words that families share: kernel names, written and parsed, and lists of types.
+// Text that families share: kernel names, written and parsed, and lists of types.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -34,7 +34,7 @@ struct GemmNameParts {
 std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_view head,
                                             std::size_t design_words);
 
-// The types that a kernel computes with, in the words of the problem grammar.
+// The types that a kernel computes with, in the form of the problem grammar.
 std::string class_line(const OperandRules& rules);
 
 // "float16, bfloat16"

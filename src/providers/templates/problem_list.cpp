@@ -21,7 +21,7 @@ struct ListedOperand {
   bool is_column;
 };
 
-// A kernel for any strides gets the layout of the list, whose rows (columns) are apart.
+// A kernel for any strides gets the layout of the list.
 ListedOperand listed_operand(std::string_view name, const OperandRule& rule,
                              const MatrixType& of_list) {
   if (rule.layout == LayoutRule::any)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of problems in the families whose kernels take one among a launch's parameters.
+// Lists of problems in the families whose kernels take a list in the launch parameters.
 #pragma once
 
 #include <gemmery/arguments.hpp>
@@ -16,11 +16,11 @@ namespace gemmery::templates {
 
 bool is_list(const Groups& groups) noexcept;
 
-// What no kernel here can do with a list, in words; empty if some do.
+// Why no kernel here supports a list, in words; empty if some do.
 std::string find_list_failure(const GemmProblem& problem);
 
-// How a kernel takes the problems: the layouts of its operands, its tile, and whether it computes
-// the transpose of out.
+// The properties of a kernel on which a list depends: the layouts of its operands, its tile, and
+// whether it computes the transpose of out.
 struct ListedKernel {
   OperandRules rules;
   int tile_m;
@@ -28,9 +28,9 @@ struct ListedKernel {
   bool is_turned;
 };
 
-// Makes abi::ProblemList, or ProblemListWithC where there is a C, the kernel's parameters; returns
-// the tiles of all problems. Throws Error (unsupported) by name for a matrix whose lines are too
-// far apart for it.
+// Sets the kernel's parameters: abi::ProblemList, or ProblemListWithC if there is a C. Returns the
+// number of all tiles. Throws Error (unsupported) that names the matrix if its lines are too far
+// apart.
 unsigned set_problem_list(const GemmArguments& arguments, const ListedKernel& kernel,
                           runtime::LaunchPlan& plan);
 

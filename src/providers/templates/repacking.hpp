@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repacking: operands that TMA cannot load are copied into the workspace in lines that it can. Here
-// are the copies' layouts and the launch of the copy kernel (device/copy/repack.cuh).
+// Repacking: operands that TMA cannot load are copied into the workspace, in lines that it can
+// load. This file has the layouts of the copies and the launch of the copy kernel
+// (device/copy/repack.cuh).
 #pragma once
 
 #include <gemmery/kernel.hpp>

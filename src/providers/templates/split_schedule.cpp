@@ -31,7 +31,7 @@ abi::SplitSchedule schedule_of_tiles(const SplitWork& work) {
 
 abi::SplitSchedule schedule_of_slices(unsigned slices, const SplitWork& work) {
   const unsigned per_slice = (work.k_blocks + slices - 1) / slices;
-  // Rounding up may leave fewer slices than were asked for.
+  // Rounding up may give fewer slices than requested.
   const unsigned real = (work.k_blocks + per_slice - 1) / per_slice;
   return {.units = work.tiles * real,
           .slices = real,

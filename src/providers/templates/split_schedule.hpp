@@ -23,7 +23,7 @@ std::optional<SplitWord> read_split(std::string_view text);
 
 // The work of a launch.
 struct SplitWork {
-  unsigned tiles;  // of all matrices; where blocks of a cluster share operands, of clusters
+  unsigned tiles;  // of all matrices; tiles of clusters if blocks of a cluster share operands
   unsigned k_blocks;
   unsigned blocks;  // of threads that may be resident at once, or clusters of them
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers that all families in this room share.
+// The functions of Family that all families in this room share.
 #include "providers/templates/template_family.hpp"
 
 #include <utility>

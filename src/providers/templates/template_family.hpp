@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all families in this room share: the provider, a table of targets, and kernels with exactly
-// one name.
+// The base class of all families in this room: the provider, a table of targets, and kernels with
+// exactly one name.
 #pragma once
 
 #include <optional>

@@ -40,7 +40,7 @@ constexpr SimtTile integer_tiles[] = {
     {.m = 32, .n = 8, .k = 128, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
 };
 
-// For groups with many rows and with few, and for convolutions. Not yet timed on a device.
+// Tiles for groups with many and with few rows, and for convolutions. Not timed on a device.
 constexpr SimtTile f32_form_tiles[] = {
     {.m = 64, .n = 64, .k = 16, .thread_m = 8, .thread_n = 4, .k_slices = 2, .stages = 3},
     {.m = 16, .n = 32, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
@@ -76,7 +76,7 @@ int word_bytes(SimtArithmetic arithmetic) noexcept {
   return arithmetic == SimtArithmetic::f64 ? 8 : 4;
 }
 
-// Behind a name, in the order of SimtForm.
+// Suffixes of names, in the order of SimtForm.
 constexpr std::array<std::string_view, simt_form_count> form_words{
     "",      "groups", "groups-rows", "groups-columns", "groups-host", "groups-list",
     "fprop", "dgrad",  "wgrad",       "dgrad-strided"};

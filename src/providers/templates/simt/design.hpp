@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simt kernels as values: their tiles, the operand rules they come with, their names.
+// The simt kernels as values: their tiles, their operand rules, their names.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -17,9 +17,9 @@ namespace gemmery::templates {
 
 inline constexpr int simt_version = 1;
 
-// What a kernel computes: one GEMM or a batch; groups, whose tiles it finds on the device; groups
-// whose rows (or columns) are found by indices, too; groups whose sizes were in host memory; a list
-// of problems; a convolution, whose elements it finds by pixel and tap.
+// The form of problem that a kernel computes: one GEMM or a batch; groups, whose tiles it finds on
+// the device; groups with rows (or columns) by index; groups with sizes in host memory; a list of
+// problems; a convolution, whose elements it finds by pixel and tap.
 enum class SimtForm : std::uint8_t {
   gemm,
   ordered,
@@ -84,10 +84,10 @@ constexpr int threads_of(const SimtTile& tile) noexcept {
 std::int64_t simt_run_elements(const OperandRule& rule, const SimtTile& tile,
                                SimtArithmetic arithmetic) noexcept;
 
-// "simt1_gemm_f32r16_f32c16_f32r16_acc-f32_128x128x8_8x8_k1_s4", with "_groups", "_groups-rows",
-// "_groups-columns", "_groups-host" or "_groups-list" behind it where the kernel is of grouped
-// products, "_fprop", "_dgrad" or "_wgrad" where it is of a convolution, and "_c-f32r16" at the end
-// where C is read.
+// "simt1_gemm_f32r16_f32c16_f32r16_acc-f32_128x128x8_8x8_k1_s4", followed by "_groups",
+// "_groups-rows", "_groups-columns", "_groups-host" or "_groups-list" for grouped products, or by
+// "_fprop", "_dgrad" or "_wgrad" for convolutions. "_c-f32r16" at the end is the rule of C, if it
+// is read.
 std::string simt_name(const Kernel& kernel);
 
 // The rules and tile of a name; nullopt for other names and for illegal designs.

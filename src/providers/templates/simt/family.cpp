@@ -28,7 +28,7 @@ namespace {
 
 std::string find_label_failure(const GemmProblem& problem, SimtArithmetic arithmetic);
 
-// What of sizes or problems in host memory a launch does not hold.
+// Why sizes or a list in host memory do not fit the launch parameters; empty if they do.
 std::string find_size_failure(const GemmProblem& problem) {
   if (is_list(*problem.groups)) return find_list_failure(problem);
   if (!problem.groups->are_on_host) return {};
@@ -144,8 +144,7 @@ std::span<const SimtTile> tiles_for(const GemmProblem& problem, SimtArithmetic a
   return simt_tiles(arithmetic, form_of(problem));
 }
 
-// Those rules of a list that one operand of the problem satisfies.
-// What no tile does for labels.
+// Why no tile supports the problem's labels; empty if some do.
 std::string find_label_failure(const GemmProblem& problem, SimtArithmetic arithmetic) {
   std::vector<GroupTileExtents> extents;
   for (const SimtTile& tile : tiles_for(problem, arithmetic)) extents.push_back(extents_of(tile));
@@ -183,12 +182,13 @@ bool takes_indices(const OperandRules& rules, SimtForm form) {
          (!rules.has_c || rules.c.layout != along);
 }
 
-// Channels of A are adjacent along k; pixels and taps of B are found one by one.
+// True if kernels of convolutions take these rules: channels of A are adjacent along k; pixels and
+// taps of B are found one by one.
 bool takes_windows(const OperandRules& rules, SimtForm form) {
   if (!is_convolution(form)) return true;
   const bool finds_a = form != SimtForm::wgrad;
   const bool finds_b = form != SimtForm::fprop;
-  // The others are matrices with channels (of dy) or taps (of w) adjacent.
+  // Other operands are matrices with adjacent channels (of dy) or taps (of w).
   const bool fits_a =
       finds_a ? rules.a.layout == LayoutRule::row : rules.a.layout != LayoutRule::row;
   const bool fits_b =
@@ -336,7 +336,7 @@ void SimtFamily::explain(const Query& query, std::vector<Reason>& reasons) const
   Reason reason = reason_of(find_failure(query));
   std::vector<RankedKernel> kernels;
   if (!reason.failed.empty()) {
-    // The same problem in the arithmetic that the family supports.
+    // The same problem, if its arithmetic is one that the family supports.
     GemmProblem served = query.problem;
     served.accumulator = default_accumulator(served.a.dtype, served.b.dtype);
     served.math = Math::native;

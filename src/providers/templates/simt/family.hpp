@@ -16,9 +16,9 @@ class SimtFamily final : public TemplateFamily {
   bool takes_pointers() const noexcept override { return true; }
   // Adjacent and masked groups with sizes on the device.
   bool takes_groups(const Groups& groups) const noexcept override;
-  // Rows where M differs and columns where N does.
+  // Rows if M differs, columns if N differs.
   bool takes_indices(const Groups& groups) const noexcept override { return !groups.are_on_host; }
-  // fprop and wgrad, and dgrad at a stride of 1.
+  // All kinds; a dgrad with a stride runs by phases.
   bool takes_convolution(const Convolution&) const noexcept override { return true; }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;

@@ -15,8 +15,8 @@
 namespace gemmery::templates {
 namespace {
 
-// With the problem's strides, which are 0 where they do not matter: addresses that cp.async gets
-// for k beyond the matrix must be aligned, too, though nothing is read there.
+// The strides are the problem's, which are 0 for extents of 0 and 1: addresses of cp.async must be
+// aligned even for k beyond the matrix, where nothing is read.
 abi::SimtMatrix to_abi(const Tensor& view, const MatrixType& matrix) {
   return {.data = view.data(),
           .batch_stride = matrix.batch_stride,
@@ -105,7 +105,7 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   } else if (problem.groups && problem.groups->are_on_host) {
     const abi::SimtGroupTableParams params = table_params(arguments, gemm, design);
     plan.set_parameters(params);
-    // A block at least, and for what is outside the groups as many as if they filled out.
+    // At least one block. To clear elements of no group, as many as if groups filled out.
     group_tiles = clears_rest ? most_tiles({.m = design.tile_m, .n = design.tile_n}, problem)
                               : std::max(params.table.rows[params.groups.count].first_tile, 1U);
   } else if (problem.groups) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost of a simt kernel's instructions beside its multiply-adds, fitted to measurements.
+// The cost of a simt kernel's instructions other than multiply-adds, fitted to measurements.
 #include "providers/templates/simt/prediction.hpp"
 
 #include <algorithm>

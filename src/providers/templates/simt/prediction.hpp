@@ -25,7 +25,7 @@ class SimtPrediction {
 };
 
 // The factor by which a launch is slower because its tiles have rows and columns beyond the matrix:
-// that work is lost even if arithmetic is not the bottleneck.
+// that work costs time even if arithmetic is not the bottleneck.
 double padding_factor(const GemmProblem& problem, const SimtTile& tile);
 
 }  // namespace gemmery::templates

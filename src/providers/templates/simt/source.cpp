@@ -25,7 +25,7 @@ std::string_view text_of(abi::Contiguity contiguity) {
   return "none";
 }
 
-// What is not there is not spelled.
+// The text of a design field; fields with their default value are left out.
 std::string_view text_of(abi::IndexedExtent indexed) {
   switch (indexed) {
     case abi::IndexedExtent::none:

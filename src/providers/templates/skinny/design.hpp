@@ -74,7 +74,7 @@ inline constexpr std::array<std::uint8_t, 4> skinny_row_counts{1, 2, 4, 8};
 // The smallest number of rows of a kernel that serves a short side of this extent; nullopt above 8.
 std::optional<std::uint8_t> skinny_rows(std::int64_t extent) noexcept;
 
-// The design as the device knows it.
+// The design as the device sees it.
 abi::SkinnyDesign skinny_design(const OperandRules& rules, const SkinnyTile& tile) noexcept;
 abi::SkinnyDesign skinny_design(const Kernel& kernel) noexcept;
 SkinnyTile skinny_tile(const Kernel& kernel) noexcept;

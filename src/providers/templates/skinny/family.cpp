@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::array sides{SkinnySide::m, SkinnySide::n};
 
-// Those whose registers are enough.
+// The targets that have enough registers for the kernel.
 std::span<const Target> targets_of(const Kernel& kernel) {
   constexpr int later = 100;
   const std::span<const Target> all = runtime::portable_targets;
@@ -106,7 +106,7 @@ struct RuleLists {
   std::vector<OperandRule> c;  // an empty rule if there is no C
 };
 
-// Calls visit(rules) for every combination; `rules` has what is common to all.
+// Calls visit(rules) for every combination; `rules` has the common fields.
 template <class Visit>
 void walk(const RuleLists& lists, OperandRules rules, SkinnySide side, Visit&& visit) {
   for (const OperandRule& streamed : lists.streamed) {
@@ -131,7 +131,7 @@ struct Extents {
   std::int64_t columns;
 };
 
-// Those rules of a list that an operand satisfies: the first one of each layout, and rules for any
+// The rules of a list that an operand satisfies: the first one of each layout, and rules for any
 // layout only if no other one fits. `is_whole(rule)`: true if the operand consists of whole vectors
 // of the rule.
 template <class IsWhole>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What skinny kernels load, keep in registers and execute, from their design.
+// The loads, registers and instructions of skinny kernels, from their design.
 #include "providers/templates/skinny/prediction.hpp"
 
 #include <algorithm>

@@ -20,13 +20,13 @@ constexpr std::array<std::string_view, sm80_conv_count> words{"",
                                                               "conv2d-dgrad-strided",
                                                               "conv3d-dgrad-strided"};
 
-// Whole accesses along the channels of a tap.
+// True if the channels of a tap are whole accesses.
 bool divides_channels(const OperandRule& rule, std::int64_t channels) noexcept {
   return channels * static_cast<std::int64_t>(byte_width(rule.dtype)) % rule.alignment == 0;
 }
 
-// Rows of whole accesses, or any strides: single elements of rows are what groups store at their
-// ends.
+// True for out's rules in kernels of convolutions: rows of whole accesses, or any strides. Single
+// elements of rows are for groups only.
 bool takes_output(const OperandRule& rule) noexcept {
   return rule.layout == LayoutRule::any ||
          (rule.layout == LayoutRule::row && rule.alignment == widest_access);
@@ -82,7 +82,7 @@ bool takes_conv_layouts(const OperandRules& rules, Sm80Conv conv) noexcept {
 
 bool holds_whole_channels(const OperandRule& rule, const Convolution& convolution,
                           bool is_a) noexcept {
-  // Operands that are matrices have lines of any length.
+  // Operands that are plain matrices have lines of any length.
   const ConvKind kind = convolution.kind;
   if (is_a) return kind == ConvKind::wgrad || divides_channels(rule, channels_of_a(convolution));
   return kind == ConvKind::fprop ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sm80 kernels take of convolutions.
+// The convolutions that sm80 kernels support.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace gemmery::templates {
 
 // The kind of a convolution, and the dimensions of its images: 2 (or 1), or 3.
 Sm80Conv conv_of(const Convolution& convolution) noexcept;
-// The same of a problem's.
+// That of a problem.
 Sm80Conv conv_of(const GemmProblem& problem) noexcept;
 
-// "conv2d-fprop", also behind a kernel's name; "" for none.
+// "conv2d-fprop", which is also the suffix of a kernel's name; "" for none.
 std::string_view conv_word(Sm80Conv conv) noexcept;
 // none for other words.
 Sm80Conv read_conv_word(std::string_view word) noexcept;
@@ -26,8 +26,8 @@ Sm80Conv read_conv_word(std::string_view word) noexcept;
 std::string operation_text(Sm80Conv conv);
 std::string_view kind_text(Sm80Conv conv) noexcept;
 
-// True if kernels of this convolution take operands by these rules: channels are adjacent, and out
-// is stored as discovery offers it without groups, not column major.
+// True if kernels of this convolution take operands with these rules: channels are adjacent, and
+// the rule of out is one that discovery offers without groups, not column major.
 bool takes_conv_layouts(const OperandRules& rules, Sm80Conv conv) noexcept;
 
 // True if no access to A (or B) crosses from one tap to the next.

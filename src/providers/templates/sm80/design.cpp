@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of tiles, and what follows from a tile.
+// The table of tiles, and the values that follow from a tile.
 #include "providers/templates/sm80/design.hpp"
 
 #include <algorithm>
@@ -41,8 +41,8 @@ constexpr TileShape double_shapes[] = {
     {64, 32, 128, 2, 2, 1, 4},  {32, 64, 128, 2, 2, 1, 4},  {32, 32, 128, 2, 2, 1, 4},
     {16, 64, 128, 1, 4, 1, 4},  {32, 16, 128, 2, 1, 2, 4},
 };
-// The same with m16n8k8, which sm_90 brought. m16n8k16, reachable by name, was slower in every tile
-// that an H100 raced, by 2 to 30 % (bench/results/h100-sm80.md).
+// The same with m16n8k8, which exists from sm_90 on. m16n8k16, which a name can request, was 2 to
+// 30 % slower in every tile that was timed on an H100 (bench/results/h100-sm80.md).
 constexpr std::uint8_t wide_double_k = 8;
 constexpr TileShape wide_double_shapes[] = {
     {64, 64, 128, 2, 2, 1, 4},  {128, 64, 128, 2, 2, 1, 3}, {128, 128, 128, 4, 4, 1, 3},
@@ -57,8 +57,8 @@ constexpr TileShape single_shapes[] = {
     {16, 128, 128, 1, 4, 1, 4}, {128, 16, 128, 4, 1, 1, 4}, {32, 32, 128, 1, 2, 2, 4},
 };
 
-// float32 by three products: two parts of every fragment, and a step's accumulators beside the main
-// ones, leave room for 64 of these in a thread if a stage has two steps.
+// float32 by three products: with two parts of every fragment and separate accumulators for a step,
+// there is room for 64 accumulators in a thread if a stage has two steps.
 constexpr TileShape split_shapes[] = {
     {128, 128, 128, 2, 4, 1, 3}, {128, 128, 64, 2, 4, 1, 4}, {128, 64, 128, 2, 2, 1, 3},
     {128, 64, 64, 2, 2, 1, 4},   {64, 128, 128, 1, 4, 1, 3}, {64, 128, 64, 2, 2, 1, 4},
@@ -314,7 +314,8 @@ abi::Sm80Design sm80_design(const OperandRules& rules, const Sm80Tile& tile) noe
   const bool turns = is_turned_sm80(rules, tile);
   const OperandRule& first = turns ? rules.b : rules.a;
   const OperandRule& second = turns ? rules.a : rules.b;
-  // k is adjacent in a row-major A and a column-major B; turned, in a column-major B that is A.
+  // k is adjacent in a row-major A and a column-major B. If the kernel computes the transpose, the
+  // column-major B is its A.
   const LayoutRule first_k = turns ? LayoutRule::column : LayoutRule::row;
   const LayoutRule second_k = turns ? LayoutRule::row : LayoutRule::column;
   const OperandRule& c = rules.has_c ? rules.c : rules.out;

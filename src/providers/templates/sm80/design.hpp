@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sm80 kernels as values: their tiles, the operand rules they come with, their names.
+// The sm80 kernels as values: their tiles, their operand rules, their names.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -21,8 +21,8 @@ namespace gemmery::templates {
 
 inline constexpr int sm80_version = 1;
 
-// The convolution of a kernel, by its kind and the dimensions of its images, of which 1-D ones are
-// 2-D ones of one row; a dgrad with a stride is another one than without.
+// The convolution of a kernel: its kind and the dimensions of its images; 1-D images are 2-D ones
+// with one row. A dgrad with a stride has values of its own.
 enum class Sm80Conv : std::uint8_t {
   none,
   fprop_2d,
@@ -55,7 +55,7 @@ struct Sm80Tile {
   abi::GroupSchedule groups = abi::GroupSchedule::none;
   abi::IndexedExtent indexed = abi::IndexedExtent::none;
   std::uint16_t slices = 1;     // of k, in serial and parallel
-  bool clears_outside = false;  // sets what of out belongs to no group to zero
+  bool clears_outside = false;  // sets elements of out in no group to zero
   Sm80Conv conv = Sm80Conv::none;
 
   friend bool operator==(const Sm80Tile&, const Sm80Tile&) = default;
@@ -87,8 +87,8 @@ std::vector<OperandRule> sm80_conv_input_rules(DType dtype);
 // For groups that may end anywhere: also single elements of a row or column.
 std::vector<OperandRule> sm80_grouped_output_rules(DType dtype);
 
-// What kernels of groups find by indices, and whether they set what of out belongs to no group to
-// zero.
+// The forms of kernels of groups: what indices address, and whether elements of out in no group
+// become zero.
 struct Sm80GroupForm {
   abi::IndexedExtent indexed = abi::IndexedExtent::none;
   bool clears_outside = false;
@@ -107,12 +107,12 @@ Sm80Tile with_split(Sm80Tile tile, abi::SplitMode mode, std::uint16_t slices) no
 // The same tile in a grouped kernel.
 Sm80Tile with_groups(Sm80Tile tile, abi::GroupSchedule schedule) noexcept;
 
-// True if the kernel computes out^T = B^T A^T, for a column-major out or columns by index: what it
-// finds by indices are rows.
+// True if the kernel computes out^T = B^T A^T: for a column-major out, or for columns by index,
+// which are then rows.
 bool is_turned_sm80(const OperandRules& rules, const Sm80Tile& tile) noexcept;
 
-// True if kernels with these operands can find this by indices: rows of a row-major A (columns of a
-// column-major B), whose elements of out and C are not adjacent from one to the next.
+// True if kernels with these operands support these indices: rows of a row-major A (columns of a
+// column-major B); out and C must not be contiguous across rows (columns).
 bool takes_indices(const OperandRules& rules, abi::IndexedExtent indexed) noexcept;
 // The layout that out and C of such kernels do not have; nullopt if any will do.
 std::optional<LayoutRule> layout_along(abi::IndexedExtent indexed) noexcept;
@@ -144,11 +144,10 @@ std::string split_text(const Sm80Tile& tile);
 // "device", "persistent", "host", "list"; empty for a kernel for one GEMM.
 std::string_view schedule_text(abi::GroupSchedule schedule) noexcept;
 
-// "sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_128x128x32_2x2x1_none_m8_s4"; with "_groups",
-// "_groups-persistent", "_groups-host" or "_groups-list" behind it where the kernel is of grouped
-// products, and
-// "-rows", "-columns" and "-zero" behind that; with "_conv2d-fprop" and the like behind it where it
-// is of convolutions.
+// "sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_128x128x32_2x2x1_none_m8_s4". Names of kernels
+// for grouped products are followed by "_groups", "_groups-persistent", "_groups-host" or
+// "_groups-list", and then by "-rows" or "-columns" and "-zero"; those of kernels for convolutions
+// by "_conv2d-fprop" and the like.
 std::string sm80_name(const Kernel& kernel);
 
 // The rules and tile of a name; nullopt for other names and for illegal designs.

@@ -85,7 +85,7 @@ bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_
          kernel::run_alignment(rule.layout, matrix, rows, columns) % rule.alignment == 0;
 }
 
-// Those rules of a list that a matrix satisfies: of each layout only the widest, and rules for any
+// The rules of a list that a matrix satisfies: for each layout only the widest, and rules for any
 // layout only if no other one fits.
 std::vector<OperandRule> fitting(const std::vector<OperandRule>& rules, const MatrixType& matrix,
                                  std::int64_t rows, std::int64_t columns) {
@@ -181,7 +181,7 @@ std::string find_misfit(const Kernel& kernel, const Query& query) {
   return query.problem.groups ? find_label_failure(extents, query.problem) : std::string();
 }
 
-// What no tile does for labels.
+// Why no tile supports the problem's labels; empty if some do.
 std::string find_sm80_label_failure(const OperandRules& rules, const GemmProblem& problem) {
   std::vector<GroupTileExtents> extents;
   for (const Sm80Tile& tile : tiles_of(problem, rules))
@@ -212,8 +212,8 @@ std::string_view text_of(abi::IndexedExtent indexed) {
   return texts[static_cast<std::size_t>(indexed)];
 }
 
-// Success if the kernel's schedule supports the place of the problem's sizes, and the kernel what
-// else the problem says of its groups.
+// Success if the kernel's schedule supports the place of the problem's sizes, and the kernel the
+// other properties of its groups.
 Status check_schedule(const Sm80Tile& tile, const GemmProblem& problem) {
   if (!problem.groups) return Status::success();
   const bool has_list = tile.groups == abi::GroupSchedule::list;
@@ -306,8 +306,8 @@ void walk_splits(const Sm80Tile& tile, const OperandRules& rules, const Query& q
 constexpr abi::GroupSchedule group_schedules[] = {
     abi::GroupSchedule::device, abi::GroupSchedule::persistent, abi::GroupSchedule::host};
 
-// Calls add(tile) for the listed kernels of groups: every schedule in the order of groups, by
-// index, and with zeros outside. A problem may get both of the latter.
+// Calls add(tile) for the listed kernels of groups: every schedule for rows in order, for rows by
+// index, and with zeros outside. A problem may need both of the latter.
 template <class Add>
 void walk_group_forms(const OperandRules& rules, Add&& add) {
   constexpr Sm80GroupForm forms[] = {{},
@@ -332,8 +332,8 @@ void walk_convolutions(const OperandRules& rules, Add&& add) {
   }
 }
 
-// Rules for A or B in the list of all kernels. Of grouped ones it has the widest accesses and
-// single elements; a problem may get others.
+// Rules for A or B in the list of all kernels. For grouped kernels these are the widest accesses
+// and single elements; a problem may get others.
 std::vector<OperandRule> listed_input_rules(DType dtype, bool has_groups) {
   std::vector<OperandRule> rules = sm80_input_rules(dtype);
   if (has_groups)
@@ -343,8 +343,8 @@ std::vector<OperandRule> listed_input_rules(DType dtype, bool has_groups) {
   return rules;
 }
 
-// Calls visit(rules) for the rules of listed kernels for operands of these types. C of grouped ones
-// has the type of out.
+// Calls visit(rules) for the rules of listed kernels for operands of these types. In grouped
+// kernels C has the type of out.
 template <class Visit>
 void walk_rules(const Sm80Products& products, bool has_groups, Visit&& visit) {
   const auto outputs = sm80_outputs(products.accumulator);

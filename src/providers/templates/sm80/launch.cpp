@@ -60,7 +60,7 @@ struct Sm80Launch {
   bool is_turned;
   Sm80Extents extents;
   unsigned limit;           // of blocks
-  unsigned blocks_at_once;  // that are resident
+  unsigned blocks_at_once;  // resident blocks
 
   explicit Sm80Launch(const runtime::PackRequest& packed)
       : request(packed),
@@ -76,7 +76,7 @@ struct Sm80Launch {
                                                       resident_blocks(design, packed.device)),
                                 limit)) {}
 
-  // Without an order of tiles and a schedule of k.
+  // The parameters without the tile order and the split schedule.
   abi::Sm80Params parameters() const {
     const GemmArguments& arguments = request.arguments;
     abi::Sm80Operand a = operand_of(arguments.a(), problem.a, rules.a.layout);
@@ -116,7 +116,7 @@ struct Sm80Launch {
   }
 };
 
-// The parameters of a convolution's product, which begin with those of any.
+// The parameters of a convolution's product, which begin with those of a GEMM.
 void set_product(const Sm80Launch& launch, const abi::Sm80Params& params,
                  runtime::LaunchPlan& plan) {
   if (!launch.problem.convolution) return plan.set_parameters(params);
@@ -209,7 +209,7 @@ void pack_groups(const Sm80Launch& launch, runtime::LaunchPlan& plan) {
     blocks = set_table_parameters(launch, groups, plan);
   else
     set_group_parameters(launch, groups, plan);
-  // What is outside of groups takes as many blocks as if they filled out.
+  // To clear elements of no group, as many blocks as if groups filled out.
   if (!has_table || launch.design.clears_outside)
     blocks = most_tiles(extents_in_out(launch.tile, launch.rules), launch.problem);
   if (launch.tile.groups == abi::GroupSchedule::persistent)

@@ -72,8 +72,8 @@ std::optional<Sm80Tile> read_tile(std::span<const std::string_view> words) {
   return with_split(tile, split->mode, static_cast<std::uint16_t>(split->slices));
 }
 
-// The suffix of a grouped kernel's name: its schedule, what it finds by indices, and whether it
-// clears what belongs to no group.
+// The suffix of a grouped kernel's name: its schedule, what indices address, and whether it clears
+// elements of no group.
 constexpr std::string_view group_words[] = {"", "groups", "groups-persistent", "groups-host",
                                             "groups-list"};
 constexpr std::string_view indexed_words[] = {"", "-rows", "-columns"};

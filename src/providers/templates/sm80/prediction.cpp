@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost of an sm80 kernel's steps beside its mmas.
+// The time of an sm80 kernel: its mmas and the cost of everything else.
 #include "providers/templates/sm80/prediction.hpp"
 #include "providers/templates/conv_windows.hpp"
 
@@ -45,7 +45,7 @@ double efficiency_of(const Sm80Tile& tile, const OperandRules& rules, Target dev
   const double warp_m = static_cast<double>(tile.m) / tile.warps_m;
   const double warp_n = static_cast<double>(tile.n) / tile.warps_n;
   const double fragments = 4 * (1 / warp_m + 1 / warp_n);  // 1/8 for 64x64
-  // Tensor cores that are this slow hide everything else.
+  // Such slow tensor cores hide everything else.
   if (fma_per_clock < 8) return 0.95;
   // 4096^3 and 8192^3 in eight tiles on an H100, within 5 % (bench/results/h100-sm80.md).
   if (rules.a.dtype == DType::float64 && device.architecture == 90)
@@ -60,9 +60,9 @@ double efficiency_of(const Sm80Tile& tile, const OperandRules& rules, Target dev
   return efficiency;
 }
 
-// On an architecture with a family of its own, this one must not rank first by optimism: on an H100
-// it takes 0.8 (4096^3) to 1.8 (1000^3) of the time that the model predicts without this factor. No
-// other family multiplies float64 on tensor cores.
+// On an architecture that has a family of its own, predictions must not be too optimistic: on an
+// H100 kernels take 0.8 (4096^3) to 1.8 (1000^3) of the time that the model predicts without this
+// factor. No other family multiplies float64 on tensor cores.
 double caution(DType a, Target device) {
   return device.architecture == 90 && a != DType::float64 ? 1.5 : 1.0;
 }
@@ -108,8 +108,8 @@ double epilogue_us(const GemmProblem& problem, const DeviceInfo& device) {
   return elements * clocks / (std::max(device.multiprocessors, 1) * device.clock_ghz * 1e3);
 }
 
-// If memory is the bottleneck, tiles of any size have the same predicted time. Groups of few rows
-// then get a tile of few rows, which wastes the least: a preference, not a measurement.
+// If memory is the bottleneck, tiles of any size have the same predicted time. This factor then
+// prefers tiles with few rows for groups with few rows. It is not measured.
 double padding_factor(const GemmProblem& average, const Sm80Tile& tile) {
   const auto padded = [](std::int64_t extent, int along) {
     const auto whole = static_cast<double>(std::max<std::int64_t>(extent, 1));
@@ -119,7 +119,7 @@ double padding_factor(const GemmProblem& average, const Sm80Tile& tile) {
   return 1 + 0.02 * std::min(waste, 15.0);
 }
 
-// Of a dgrad with a stride each pixel meets its share of the taps.
+// In a dgrad with a stride each pixel uses only the taps of its phase.
 GemmProblem without_phases(const GemmProblem& problem) {
   GemmProblem product = problem;
   if (problem.convolution && has_phases(*problem.convolution))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which queries sm90 kernels support, and in words why not others.
+// The queries that sm90 kernels support, and the reasons why they do not support others.
 #include "providers/templates/sm90/constraints.hpp"
 
 #include <algorithm>
@@ -125,7 +125,7 @@ OperandRule nearest_input(const GemmProblem& problem, OperandOf operand) {
   return fitting.empty() ? repacked_rule(problem.a.dtype, LayoutRule::any) : fitting.front();
 }
 
-// Of a convolution, whatever its out is.
+// The rules of a convolution, whatever its out is.
 OperandRules conv_rules(const GemmProblem& problem) {
   const auto [a, b] = sm90_conv_rules(problem);
   return {.a = a, .b = b, .c = {}, .out = repacked_rule(problem.out.dtype, LayoutRule::any)};

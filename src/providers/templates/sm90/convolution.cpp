@@ -33,10 +33,10 @@ constexpr std::array<std::string_view, 3> along{"depth", "height", "width"};
 
 bool is_wgrad(const GemmProblem& problem) { return problem.convolution->kind == ConvKind::wgrad; }
 
-// The operand in im2col mode.
+// The name of the operand that is loaded in im2col mode.
 const char* window_name(const GemmProblem& problem) { return is_wgrad(problem) ? "B" : "A"; }
 
-// Both windows of the only part. Without pixels there is none.
+// The only part, with both windows; nullopt if there are no pixels.
 std::optional<operation::WindowPart> part_of(const GemmProblem& problem) {
   auto parts = operation::windows_of(*problem.convolution);
   if (parts.empty()) return std::nullopt;
@@ -46,7 +46,7 @@ const operation::Window& window_of(const GemmProblem& problem, const operation::
   return is_wgrad(problem) ? part.b : part.a;
 }
 
-// The tensor in im2col mode: the channels of all groups.
+// The number of channels, of all groups, of the tensor in im2col mode.
 std::int64_t all_channels(const Convolution& convolution) {
   return convolution.kind == ConvKind::dgrad ? convolution.filters : convolution.channels;
 }
@@ -111,7 +111,7 @@ std::string find_alignment_failure(const GemmProblem& problem) {
   return {};
 }
 
-// Elements from tap to tap of a filter, if there is one such distance.
+// Elements from tap to tap of a filter, if its taps are equally spaced.
 std::optional<std::int64_t> tap_distance(const Convolution& convolution) {
   std::optional<std::int64_t> distance, next;
   for (std::size_t d = 3; d > 0; --d) {
@@ -125,7 +125,7 @@ std::optional<std::int64_t> tap_distance(const Convolution& convolution) {
   return distance.value_or(0);
 }
 
-// A copy may not take channels of the next group.
+// A copy must not load channels of the next group.
 std::string find_channel_failure(const GemmProblem& problem) {
   const Convolution& convolution = *problem.convolution;
   const std::int64_t stage = stage_elements(problem);
@@ -135,7 +135,7 @@ std::string find_channel_failure(const GemmProblem& problem) {
   return fmt::format("A: expected channels of a group in multiples of {}, got {}", stage, channels);
 }
 
-// TMA stores the channels of a tap, and threads store none.
+// With padded taps, only TMA can store the channels of a tap.
 std::string find_tap_failure(const GemmProblem& problem) {
   const std::int64_t channels = problem.convolution->channels / problem.convolution->groups;
   const std::int64_t bytes = channels * static_cast<std::int64_t>(byte_width(problem.out.dtype));
@@ -164,7 +164,7 @@ std::string find_kind_failure(const GemmProblem& problem) {
         return "A: expected pixels at one distance, got other strides";
       if (has_tap_columns(problem))
         if (std::string failure = find_tap_failure(problem); !failure.empty()) return failure;
-      if (problem.m == 0 || problem.k == 0) return {};  // no copy takes anything of it
+      if (problem.m == 0 || problem.k == 0) return {};  // nothing is copied
       return find_misfit("A", view_of({.layout = LayoutRule::column}, matrix_of_outputs(problem),
                                       problem.m, problem.k, problem.l));
     case ConvKind::dgrad:
@@ -230,7 +230,7 @@ std::int64_t count_taps(const Convolution& convolution) {
 
 }  // namespace
 
-// Copies take atoms of B's columns, stores staging tiles of out's: both are within a tap.
+// A copy loads an atom of B's columns, a store has a staging tile of out's: both lie within a tap.
 std::int64_t tap_columns(const GemmProblem& problem) noexcept {
   const Convolution& convolution = *problem.convolution;
   const std::int64_t channels = convolution.channels / convolution.groups;
@@ -380,7 +380,7 @@ driver::TiledTensorMap empty_filter_map(const void* data, const GemmProblem& pro
 
 namespace {
 
-// All channels lie beyond the map, and all pixels at its only one.
+// A window without reads: all channels are beyond the map, and all pixels are its only one.
 abi::TmaWindow empty_window() {
   abi::TmaWindow params{};
   for (std::size_t d = 0; d < 3; ++d) params.pixels[d] = params.taps[d] = divisor_of(1);

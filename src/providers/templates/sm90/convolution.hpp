@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions as sm90 kernels take them: the limits of copies in im2col mode, and the maps and
-// parameters of a launch (device/copy/conv_operand.cuh).
+// Convolutions in sm90 kernels: the limits of copies in im2col mode, and the maps and parameters of
+// a launch (device/copy/conv_operand.cuh).
 #pragma once
 
 #include <gemmery/arguments.hpp>
@@ -18,8 +18,8 @@
 
 namespace gemmery::templates {
 
-// A window along a dimension as a map has it: pixels step from `lower` to the last one plus `upper`
-// behind the tensor, and offsets reach from 0 to `reach`.
+// A window along a dimension in the form of a map: pixels from `lower` to the tensor's last one
+// plus `upper`, and offsets from 0 to `reach`.
 struct PixelBox {
   std::int64_t lower;
   std::int64_t upper;
@@ -39,7 +39,8 @@ inline PixelBox box_along(const operation::Window& window, std::size_t d) noexce
 // The spatial dimension of a map's dimension 1, 2, 3: width first.
 constexpr std::size_t spatial_of(std::size_t map_dimension) noexcept { return 3 - map_dimension; }
 
-// Elements of k in one stage, which are also the channels of a copy; and channels of whole stages.
+// Elements of k in one stage, which are also the channels of a copy; and channels rounded up to
+// whole stages.
 std::int64_t stage_elements(const GemmProblem& problem) noexcept;
 std::int64_t whole_stages(const GemmProblem& problem, std::int64_t channels) noexcept;
 
@@ -51,32 +52,33 @@ std::array<OperandRule, 2> sm90_conv_rules(const GemmProblem& problem) noexcept;
 
 Sm90Form form_of(const GemmProblem& problem) noexcept;
 
-// Of a wgrad, columns from tap to tap: its channels, or more if they end within a unit of what
-// copies and stores take.
+// In a wgrad, columns from tap to tap: the channels, rounded up to a whole unit of copies and
+// stores.
 std::int64_t tap_columns(const GemmProblem& problem) noexcept;
 bool has_tap_columns(const GemmProblem& problem) noexcept;
 
-// Extents of the product as a kernel multiplies it; those of the problem where it is no
+// Extents of the product that a kernel multiplies; those of the problem if it is not a
 // convolution.
 std::int64_t sm90_rows(const GemmProblem& problem) noexcept;
 std::int64_t sm90_columns(const GemmProblem& problem) noexcept;
 std::int64_t sm90_batches(const GemmProblem& problem) noexcept;
-// dw where taps have more columns than channels: channels, taps, filters, groups.
+// The map of dw if taps have more columns than channels: channels, taps, filters, groups.
 driver::TiledTensorMap tap_map(const void* data, const GemmProblem& problem, TmaBox box);
 
-// Elements of k as a kernel counts them: channels of each tap fill whole stages. Of other problems
-// their k.
+// Elements of k as a kernel counts them: the channels of each tap fill whole stages. For other
+// problems it is k.
 std::int64_t sm90_depth(const GemmProblem& problem) noexcept;
 
-// A of wgrad, dy with a column for each pixel.
+// A of wgrad: dy as a matrix with a column for each pixel.
 MatrixType matrix_of_outputs(const GemmProblem& problem) noexcept;
 
-// The tensor in im2col mode (not of a dgrad with a stride), and the filters of fprop and dgrad.
+// The maps of the tensor in im2col mode (not for a dgrad with a stride), and of the filters of
+// fprop and dgrad.
 driver::Im2colTensorMap map_of_window(const void* data, const GemmProblem& problem,
                                       const operation::Window& window, TmaBox box);
 driver::Im2colTensorMap image_map(const void* data, const GemmProblem& problem, TmaBox box);
 driver::TiledTensorMap filter_map(const void* data, const GemmProblem& problem, TmaBox box);
-// Maps of any memory, from which nothing is read: all channels lie beyond.
+// Maps of any memory from which nothing is read: all channels are out of bounds.
 driver::Im2colTensorMap empty_image_map(const void* data, const GemmProblem& problem, TmaBox box);
 driver::TiledTensorMap empty_filter_map(const void* data, const GemmProblem& problem, TmaBox box);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which types are multiplied, and the design as the device sees it.
+// The supported combinations of types, and the design as the device sees it.
 #include "providers/templates/sm90/design.hpp"
 
 #include <algorithm>

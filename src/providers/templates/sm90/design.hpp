@@ -25,9 +25,9 @@ namespace gemmery::templates {
 inline constexpr int sm90_version = 7;
 inline constexpr std::array sm90_targets{Target{90, 'a'}};
 
-// What a kernel multiplies: matrices at strides, also by pointers; groups whose sizes the kernel
-// reads in memory, or in a table of the host; with zeros outside of groups, too; or with rows that
-// go where indices say; or a convolution, by its kind and its spatial dimensions.
+// The form of problem that a kernel multiplies: strided batches, or batches by pointers; groups
+// with sizes in memory or in a table from the host, with zeros outside of groups, or with rows by
+// index; or a convolution, by its kind and the number of its spatial dimensions.
 enum class Sm90Form : std::uint8_t {
   strided,
   pointers,
@@ -89,8 +89,8 @@ struct Sm90Tile {
   // How blocks split the k of a tile through the workspace, and in how many slices; 1 for a stream.
   std::uint8_t slices = 1;
   abi::SplitMode split = abi::SplitMode::none;
-  // True if an operand that wgmma takes only K-major goes through registers: the one that the
-  // kernel has as A (`is_turned`).
+  // True if an operand that wgmma takes only K-major goes through registers: the one that is A in
+  // the kernel (`is_turned`).
   bool by_registers = false;
   Sm90Form form = Sm90Form::strided;
 
@@ -122,28 +122,27 @@ static_assert(sizeof(Sm90Tile) == 16);
 // Discovery offers the same tiles for all rules of a class; they have the same bytes and registers.
 inline constexpr std::size_t sm90_tile_class_count = 1152;
 std::size_t sm90_tile_class(const OperandRules& rules) noexcept;
-// Some rules of a class.
+// Rules that belong to a class.
 OperandRules sm90_rules_of_class(std::size_t index) noexcept;
 
 // The tiles that discovery offers for operands of these rules, large ones first, with all stages
 // that fit and the default raster.
 std::span<const Sm90Tile> sm90_tiles(const OperandRules& rules) noexcept;
-// Tiles for programs only, likewise: three warpgroups in rotation, with and without a wgmma that
-// adds the program's row vector.
+// Likewise for programs only: three warpgroups in rotation, with and without a wgmma that adds the
+// program's row vector.
 std::span<const Sm90Tile> sm90_program_tiles(const OperandRules& rules) noexcept;
 inline bool is_for_programs(const Sm90Tile& tile) noexcept {
   return tile.schedule == abi::Schedule::rotation;
 }
-// Tiles whose k is split within a cluster, likewise: for problems with few small tiles and a long
-// k.
+// Likewise with k split within a cluster: for problems with few small tiles and a long k.
 std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept;
-// Tiles whose k is split through the workspace, likewise: in slices, also for more blocks than a
-// cluster has, and in streams, for tiles that fill little of their last wave.
+// Likewise with k split through the workspace: in slices, also for more blocks than a cluster has,
+// and in streams, for tiles that fill little of their last wave.
 std::span<const Sm90Tile> sm90_part_tiles(const OperandRules& rules) noexcept;
-// Tiles with a register operand, likewise: of 8 bits, for the default program.
+// Likewise with a register operand, of 8 bits, for the default program.
 std::span<const Sm90Tile> sm90_register_tiles(const OperandRules& rules) noexcept;
 
-// Tiles of groups, likewise: also of few rows, or of few columns.
+// Likewise for groups: also tiles with few rows, or with few columns.
 std::span<const Sm90Tile> sm90_group_tiles(const OperandRules& rules) noexcept;
 
 // All schedules, indexed by their value.
@@ -166,7 +165,7 @@ std::optional<Sm90Products> sm90_products_of(const GemmProblem& problem) noexcep
 std::span<const DType> sm90_outputs(DType input) noexcept;
 
 // True if the design is legal for these rules. Kernels of convolutions are never transposed, and
-// copy nothing.
+// repack nothing.
 bool is_legal(const OperandRules& rules, const Sm90Tile& tile) noexcept;
 
 // The design as the device sees it. The kernel must be of this family.
@@ -189,11 +188,11 @@ bool is_turned(const Kernel& kernel) noexcept;
 // True if the kernel stores out by pairs of rows: it is transposed for its operands but not for
 // out, or the reverse.
 bool has_adjacent_rows(const OperandRules& rules, const Sm90Tile& tile) noexcept;
-// True if out can be stored so.
+// True if out can be stored in that way.
 bool can_store(const OperandRules& rules, const Sm90Tile& tile) noexcept;
 
-// Extents of out as the device sees them (of a convolution the largest phase's rows, and columns of
-// taps in whole units), and the tiles of a whole cluster that cover them.
+// Extents of out as the device sees them (in a convolution the rows of the largest phase, and the
+// columns of taps in whole units), and the tiles of a whole cluster that cover them.
 struct Sm90Extents {
   unsigned rows;
   unsigned columns;
@@ -206,13 +205,12 @@ Sm90Extents extents_of(bool is_turned, const GemmProblem& problem) noexcept;
 GroupTileExtents extents_in_out(const Sm90Tile& tile, bool is_turned) noexcept;
 Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noexcept;
 
-// "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4", with "_c-bf16r16" at the
-// end where C is read, "s4_packab" where copies of A and B are multiplied, and
-// "s4_rega" where A goes through registers, "s4_pointers" where batches may be by pointers,
-// "s4_groups-persistent" or "s4_groups-host" where they are groups, and
-// "wgmma-promoted_128x256x128" where the problem's math is not native. "1x1_k4": the four blocks of
-// a cluster have shares of k; "1x1_parallel4", "1x1_serial4", "1x1_stream": blocks of the launch
-// have.
+// "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4". Optional words are:
+// "s4_packab" if copies of A and B are multiplied, "s4_rega" if A goes through registers,
+// "s4_pointers" if batches may be by pointers, "s4_groups-persistent" or "s4_groups-host" for
+// groups, "wgmma-promoted_128x256x128" if the problem's math is not native, "1x1_k4" if the four
+// blocks of a cluster split k, "1x1_parallel4", "1x1_serial4" or "1x1_stream" if blocks of the
+// launch split k. "_c-bf16r16" at the end is the rule of C, if it is read.
 std::string sm90_name(const Kernel& kernel);
 
 // The rules and tile of a name; nullopt for other names and for illegal designs.
@@ -223,8 +221,8 @@ struct Sm90Parts {
 };
 std::optional<Sm90Parts> parse_sm90_name(std::string_view name);
 
-// "128x256x64", "coop", "pingpong", "rotation", or "rotation-add" where a wgmma adds a vector, and
-// "m8" for bands of 8 tiles along m, and "a", "b" or "ab" of which copies are multiplied, or ""
+// "128x256x64"; "coop", "pingpong", "rotation", or "rotation-add" if a wgmma adds a vector; "m8"
+// for bands of 8 tiles along m; "a", "b" or "ab": the operands that are repacked, or "".
 std::string tile_text(const OperandRules& rules, const Sm90Tile& tile);
 // "4" of a cluster's blocks, or "parallel4", "serial4", "stream".
 SplitWord split_word(const Sm90Tile& tile) noexcept;

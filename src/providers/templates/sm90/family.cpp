@@ -46,8 +46,8 @@ Sm90Form form_for(const GemmProblem& problem) {
   return kernel::has_pointers(problem) ? Sm90Form::pointers : Sm90Form::strided;
 }
 
-// True if copies of a wgrad's B begin at whole atoms; of a dgrad with a stride, if consumers share
-// tiles and TMA stores them.
+// For a wgrad: true if copies of B begin at whole atoms. For a dgrad with a stride: true if
+// consumers share tiles and TMA stores them.
 bool fits_convolution(const Convolution& convolution, const OperandRules& rules,
                       const Sm90Tile& tile) {
   if (has_phases(convolution))
@@ -63,7 +63,7 @@ template <class Add>
 void walk_candidates(const Query& query, const OperandRules& rules, Add&& add_candidate) {
   const std::int64_t batches = sm90_batches(query.problem);
   const Sm90Extents extents = extents_of(is_turned(rules), query.problem);
-  // Tiles are listed for GEMMs.
+  // The listed tiles are those of GEMMs.
   const Convolution* const convolution =
       query.problem.convolution ? &*query.problem.convolution : nullptr;
   const auto add = [&](const Sm90Candidate& candidate) {
@@ -148,7 +148,7 @@ ConvKind kind_of(const abi::Sm90Design& design) {
   }
 }
 
-// A kernel of a convolution, of its kind and dimensions, or none.
+// Success if the kernel is for the problem's convolution (kind and dimensions), or both have none.
 Status check_sm90_form(const Sm90Tile& tile, const GemmProblem& problem) {
   if (!problem.convolution)
     return tile.is_convolution() ? Status::fail("operation: expected a convolution, got a GEMM")
@@ -230,7 +230,7 @@ void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) cons
                                sm90_register_tiles(rules)}) {
         for (const Sm90Tile& tile : tiles) visit(Kernel(*this, rules, DesignBytes::of(tile)));
       }
-      // Of convolutions the tiles that are most often first.
+      // For convolutions, only the tiles that most often rank first.
       for (Sm90Tile tile : sm90_tiles(rules)) {
         if (tile.m % 128 != 0 || tile.n % 64 != 0) continue;
         for (const Sm90Form form : sm90_conv_forms) {

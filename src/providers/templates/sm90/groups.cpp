@@ -26,7 +26,7 @@ GemmProblem seen_by(const GemmProblem& problem) {
   return as_seen_by_groups(problem, GroupStores::clipped);
 }
 
-// Whether groups end among the columns of out as the kernel sees it.
+// True if groups end along the columns of out as the kernel sees it.
 bool have_columns(const Groups& groups, bool is_turned) {
   return groups.ragged == (is_turned ? Ragged::m : Ragged::n);
 }
@@ -41,8 +41,8 @@ Sm90Form form_of(const Groups& groups) {
   return groups.are_on_host ? Sm90Form::group_table : Sm90Form::groups;
 }
 
-// Threads scatter rows of what the kernel computes. An epilogue is of the rows of out, for which
-// threads find elements of vectors.
+// Why a scatter is not supported. Threads scatter rows of the computed matrix; the epilogue applies
+// to rows of out, for which threads look up elements of vectors.
 std::string find_scatter_failure(const GemmProblem& problem) {
   if (!problem.groups->scatter.are_used()) return {};
   if (problem.c) return "groups: expected no C beside a scatter by indices, got one";
@@ -56,7 +56,7 @@ std::string find_scatter_failure(const GemmProblem& problem) {
          "got "
          "one of both";
 }
-// Threads copy rows of elements that are adjacent along k.
+// Why a gather is not supported: threads copy rows whose elements are adjacent along k.
 std::string find_gather_misfit(const OperandRules& rules, const Groups& groups) {
   if (!groups.gather.are_used()) return {};
   if (rules.math == Math::tf32)
@@ -67,7 +67,7 @@ std::string find_gather_misfit(const OperandRules& rules, const Groups& groups) 
                  : "b: expected column major for a gather of columns, got row major";
 }
 
-// The kernel finds rows of what it computes, and of its first operand.
+// Why indices are not supported: the kernel finds rows of the computed matrix and of its A.
 std::string find_index_misfit(const OperandRules& rules, const GemmProblem& problem) {
   const Groups& groups = *problem.groups;
   if (!groups.have_indices()) return {};
@@ -93,8 +93,8 @@ std::string find_program_misfit(const OperandRules& rules, const GemmProblem& pr
       unit_elements, groups.alignment);
 }
 
-// A table is a parameter, beside those of an epilogue and the maps of inputs that TMA loads, of
-// which there are at most as many as inputs that are no vectors.
+// Why a table does not fit the parameters. They also have those of an epilogue, and the maps of the
+// inputs that TMA loads, at most one for each input that is not a vector.
 std::string find_table_misfit(const GemmProblem& problem) {
   if (!problem.groups->are_on_host) return {};
   std::ptrdiff_t maps = 0;
@@ -108,8 +108,8 @@ std::string find_table_misfit(const GemmProblem& problem) {
                                          sizeof(abi::TensorMap) * static_cast<std::size_t>(maps));
 }
 
-// If memory is the bottleneck, tiles of any size have the same predicted time; then the tile that
-// wastes the least of groups of few rows goes first: a preference, not a measurement.
+// If memory is the bottleneck, tiles of any size have the same predicted time. This factor then
+// prefers the tile that wastes the least for groups of few rows. It is not measured.
 double padding_factor(const GemmProblem& average, const GroupTileExtents& tile) {
   const auto padded = [](std::int64_t extent, int along) {
     const auto whole = static_cast<double>(std::max<std::int64_t>(extent, 1));
@@ -123,7 +123,7 @@ int tile_k_of(const OperandRules& rules) {
   return abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.a.dtype));
 }
 
-// With the stages that fit beside the rows of A that indices name.
+// The candidate with the stages that fit into shared memory beside the gathered rows' numbers.
 Sm90Candidate beside_gathered_rows(Sm90Candidate candidate, const Groups& groups) {
   if (!groups.gather.are_used()) return candidate;
   candidate.stage_room -= abi::gathered_row_bytes(candidate.tile.m);
@@ -132,7 +132,7 @@ Sm90Candidate beside_gathered_rows(Sm90Candidate candidate, const Groups& groups
   return candidate;
 }
 
-// The time of a grouped kernel beside that of its products. Labels are read where they are, as the
+// The additional time of a grouped kernel, without its products. Labels are read in place, like the
 // sizes of few groups.
 double group_us(const GemmProblem& average, const GroupTileExtents& tile, bool has_labels,
                 const DeviceInfo& device) {

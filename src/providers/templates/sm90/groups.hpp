@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped problems in the sm90 family: rows or columns that differ, whose ends are on the device.
+// Grouped problems in the sm90 family.
 #pragma once
 
 #include <gemmery/family.hpp>
@@ -22,8 +22,8 @@ std::string find_sm90_group_misfit(const GemmProblem& problem);
 void match_sm90_groups(const Family& family, const Query& query,
                        std::vector<RankedKernel>& kernels);
 
-// Refuses a kernel of groups if the problem has none, or the reverse, and what no kernel of groups
-// supports.
+// Refuses a kernel of groups if the problem has none, or the reverse, and problems that no kernel
+// of groups supports.
 Status check_sm90_groups(const Sm90Tile& tile, const OperandRules& rules,
                          const GemmProblem& problem);
 

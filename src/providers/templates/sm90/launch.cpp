@@ -152,7 +152,7 @@ void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& desi
   params.b = encode(aligned_down(second_data), second.rule.dtype, second.view(), b_copies.box);
 }
 
-// Sets the maps of a convolution, and what copies need beside them.
+// Sets the maps of a convolution, and the other parameters of its copies.
 void set_windows(const runtime::PackRequest& request, const abi::Sm90Design& design,
                  const Sm90Extents& extents, abi::Sm90ConvParams& params) {
   const GemmArguments& arguments = request.arguments;
@@ -383,7 +383,7 @@ void pack_groups(const runtime::PackRequest& request, const abi::Sm90Design& des
                             static_cast<unsigned>(is_of_n ? design.tile_n : design.tile_m), across);
     tiles = all.table.rows[groups.count].first_tile;
   }
-  // Of empty groups, too; and for what is outside of groups as many as if they filled out.
+  // At least one block, for empty groups; to clear elements of no group, as many as are resident.
   const unsigned blocks = design.clears_outside ? resident : std::clamp(tiles, 1U, resident);
   all.grouped.gemm.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
   if (design.has_group_table)

@@ -107,15 +107,15 @@ std::optional<Sm90Tile> read_split_word(std::string_view text) {
   return tile;
 }
 
-// "128x256x64", "1x1", "k4" where k is split, "coop", "m8", "s4", "packa" where A is repacked,
-// "regb" where B goes through registers, "pointers" where batches may be by pointers,
-// "groups-persistent" or "groups-host" where they are groups, with "-zero" behind it where what is
-// outside of them becomes zero, "-gather" where rows of A and "-scatter" where rows of out are
-// found by index, "conv2d-fprop" of a convolution
+// The words: "128x256x64", "1x1", "k4" if k is split, "coop", "m8", "s4", "packa" if A is repacked,
+// "regb" if B goes through registers, "pointers" if batches may be by pointers, "groups-persistent"
+// or "groups-host" for groups, followed by "-zero" if elements outside of groups become zero,
+// "-gather" if rows of A and "-scatter" if rows of out are found by index, "conv2d-fprop" for a
+// convolution.
 constexpr std::size_t fewest_design_words = 5;
 constexpr std::size_t most_design_words = 9;
 
-// Behind the other words, by Sm90Form.
+// The last word of a design, by Sm90Form.
 constexpr std::string_view form_words[] = {"",
                                            "pointers",
                                            "groups-persistent",

@@ -28,7 +28,7 @@ std::vector<First> list_phases(const Convolution& convolution) {
   return phases;
 }
 
-// Whether a phase has a pixel less than the largest one, along each dimension.
+// True, for each dimension, if the phase has one pixel less than the largest phase.
 std::array<bool, 3> are_shorter(const Convolution& convolution, const First& first) {
   std::array<bool, 3> shorter{};
   for (std::size_t d = 0; d < 3; ++d)
@@ -45,7 +45,7 @@ std::int64_t count_maps(const Convolution& convolution) {
   return std::ssize(kinds);
 }
 
-// Emitted epilogues know no phases.
+// Why a program's operands are not supported: emitted epilogues do not know phases.
 std::string find_row_failure(const GemmProblem& problem) {
   if (problem.epilogue == default_epilogue) return {};
   if (problem.c)
@@ -95,7 +95,7 @@ operation::Window window_of_phases(const Convolution& convolution) {
     all.pixels[d + 1] = pixels_along(convolution, d, 0);
     all.extent[d] = convolution.output[d];
     all.strides[d + 1] = convolution.a_strides[d + 1];
-    // Offsets of all phases, as if they were those of taps side by side.
+    // The offsets of all phases, as if their taps were adjacent.
     all.origin[d] = begin;
     all.taps[d] = end - begin + 1;
     all.tap_step[d] = 1;
@@ -107,7 +107,7 @@ operation::Window window_of_phases(const Convolution& convolution) {
 
 namespace {
 
-// The pixels of dx that are a phase's.
+// The map of the pixels of dx that belong to a phase.
 driver::Im2colTensorMap map_of_phase(const GemmProblem& problem, const PhaseOperands& operands,
                                      const First& first) {
   const Convolution& convolution = *problem.convolution;
@@ -137,7 +137,7 @@ driver::Im2colTensorMap map_of_phase(const GemmProblem& problem, const PhaseOper
   return map;
 }
 
-// Maps of dy, one for phases with as many pixels.
+// Maps of dy, one for all phases with the same number of pixels.
 class PhaseMaps {
  public:
   PhaseMaps(const GemmProblem& problem, const PhaseOperands& operands, const EncodePixels& encode,
@@ -174,7 +174,8 @@ class PhaseMaps {
   std::vector<std::array<bool, 3>> kinds_;
 };
 
-// Without taps, at pixels of the map of all phases, or at the only one of an empty map.
+// The window of a phase without taps: at pixels of the map of all phases, or at the only pixel of
+// an empty map.
 abi::TmaWindow window_without_taps(const GemmProblem& problem, const First& first, bool reads) {
   const Convolution& convolution = *problem.convolution;
   const operation::Window all = window_of_phases(convolution);
@@ -190,7 +191,7 @@ abi::TmaWindow window_without_taps(const GemmProblem& problem, const First& firs
   return window;
 }
 
-// Where the phase's pixels are among the rows of out's matrix.
+// Sets the places of the phase's pixels among the rows of out's matrix.
 void set_rows(const Convolution& convolution, const First& first, abi::DgradPhase& phase) {
   std::int64_t rows = convolution.images;
   std::int64_t scale = 1;
@@ -231,7 +232,8 @@ void add_taps(const GemmProblem& problem, const operation::WindowPart& part,
 
 namespace {
 
-// The deepest phases first: blocks take tiles in this order, and short ones even out their ends.
+// Orders phases by k, the largest first: blocks take tiles in this order, so short ones balance the
+// end.
 struct PhaseTaps {
   First first;
   const operation::WindowPart* part;  // null without taps

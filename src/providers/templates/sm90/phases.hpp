@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dgrad with a stride: the phases of dx's pixels, within which all meet the same taps.
+// A dgrad with a stride: the phases of dx's pixels. All pixels of a phase use the same taps.
 #pragma once
 
 #include <gemmery/problem.hpp>
@@ -16,11 +16,11 @@
 
 namespace gemmery::templates {
 
-// What only a dgrad without a stride has, in words; empty if phases run it.
+// Why kernels with phases do not support a dgrad with a stride, in words; empty if they do.
 std::string find_sm90_phase_failure(const GemmProblem& problem);
 
-// A window of dy that holds those of all phases: as many pixels as the largest phase has, and
-// offsets that bring each phase to its own.
+// A window of dy that covers the windows of all phases: as many pixels as the largest phase has,
+// and offsets for each phase.
 operation::Window window_of_phases(const Convolution& convolution);
 
 // Sets the maps, windows and blocks of k of all phases. `reads`: false if nothing is read of A.
