@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of arguments: the steps of a run, and buffers of their own.
+// The state of arguments: the steps of a run, and the buffers that they own.
 #pragma once
 
 #include <gemmery/buffer.hpp>
@@ -13,7 +13,7 @@
 
 namespace gemmery::describe {
 
-// Sizes, device, scalars and pointers against a description. Throws Error naming the field.
+// Checks sizes, device, scalars and pointers against a description. Throws Error naming the field.
 void check_arguments(const GemmDescription& description, const GemmCoord& size,
                      const GemmPointers& pointers, Device device, const GemmOptions& options);
 

@@ -27,7 +27,7 @@ Kernel described_kernel(const GemmDescription& description, const OperandRules& 
 GemmDescription with_plain_layouts(GemmDescription description);
 bool is_interleaved(const GemmDescription& description) noexcept;
 
-// The target to compile for: the capability's own, or an earlier one whose code runs there.
+// The target to compile for: that of the capability, or an earlier one whose code runs there.
 Target target_of(int compute_capability) noexcept;
 
 }  // namespace gemmery::describe

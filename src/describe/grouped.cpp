@@ -41,7 +41,7 @@ void check_lengths(const GemmPointers& pointers, std::size_t problems) {
   check_length("D", pointers.D, problems);
 }
 
-// "A" becomes "A[3]", "problem_size.m" becomes "problem_sizes[3].m"; others are of no problem.
+// "A" becomes "A[3]", "problem_size.m" becomes "problem_sizes[3].m"; other names do not change.
 std::string name_in_list(const std::string& operand, std::size_t problem) {
   constexpr std::string_view of_size = "problem_size";
   if (operand.starts_with(of_size))

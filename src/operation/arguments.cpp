@@ -51,7 +51,7 @@ void check_c_overlap(const Tensor& c, const Tensor& out) {
          "write to another tensor, or to C itself");
 }
 
-// One matrix for all groups that share out is a batch of one: what varies with the group stays.
+// A matrix that groups share becomes a batch of one; a tensor that varies with the group does not.
 void drop_groups(Tensor& view, const Tensor& out) {
   if (view.has_pointers() || view.stride(0) != 0 || view.extent(0) == out.extent(0)) return;
   if (out.extent(0) != 1) return;
@@ -59,7 +59,7 @@ void drop_groups(Tensor& view, const Tensor& out) {
                                  {0, view.stride(1), view.stride(2)});
 }
 
-// A program names all its operands.
+// With a program, all operands are the program's: c, alpha and beta must have their defaults.
 void check_no_linear_combination(const GemmOptions& options) {
   const char* const given = options.c            ? "C"
                             : options.alpha != 1 ? "alpha"
@@ -180,7 +180,7 @@ namespace {
 // An operand's memory as it is bound now.
 struct BoundMemory {
   Tensor* view = nullptr;
-  const MatrixType* type = nullptr;  // of the problem, not of the memory bound last
+  const MatrixType* type = nullptr;  // the problem's, not that of the current memory
 };
 
 void check_moved(std::string_view operand, const Tensor& moved, const BoundMemory& memory,
@@ -212,7 +212,7 @@ std::string list_names(const std::vector<EpilogueOperand>& operands, bool number
   return text;
 }
 
-// Binds indices of the groups' elements, if there were some.
+// Binds indices of the groups' elements, if the problem has them.
 bool is_set_by_indices(std::string_view operand, const void* data, const Tensor& out,
                        std::shared_ptr<const operation::GroupMemory>& groups) {
   operation::GroupMemory moved = *groups;
@@ -227,7 +227,7 @@ bool is_set_by_indices(std::string_view operand, const void* data, const Tensor&
   return true;
 }
 
-// Binds the sizes of groups. A list is bound once.
+// Binds the sizes of groups. A list cannot be bound again.
 bool is_set_by_groups(std::string_view operand, const void* data, const Tensor& out,
                       std::shared_ptr<const operation::GroupMemory>& groups) {
   if (!groups->list.empty())

@@ -23,7 +23,7 @@ using operation::ConvTensors;
 using operation::shape_text;
 using operation::spatial_count;
 
-// What the constructor was given.
+// The arguments of the constructor.
 struct Given {
   ConvKind kind;
   const Tensor& a;
@@ -96,8 +96,8 @@ void check_layout(const Given& given, std::string_view operand, const Tensor& te
       ErrorKind::unsupported);
 }
 
-// Taps of dw are the columns of a matrix, which a line spells as adjacent. Where a group has one
-// channel, adjacent channels do not make them so.
+// Taps of dw are columns of a matrix and must be adjacent. If a group has one channel, adjacent
+// channels do not imply that.
 void check_taps_of_result(const Given& given) {
   const Tensor& dw = given.out;
   const int last = dw.rank() - 1;
@@ -111,7 +111,7 @@ void check_taps_of_result(const Given& given) {
   }
 }
 
-// With leading spatial extents of 1.
+// The tensor with leading spatial extents of 1.
 Tensor with_five_dimensions(const Tensor& tensor) {
   ConvExtents extents{tensor.extent(0), 1, 1, 1, tensor.extent(tensor.rank() - 1)};
   ConvExtents strides{tensor.stride(0), 0, 0, 0, 1};
@@ -143,7 +143,7 @@ void set_numbers(const Given& given, std::string_view what, const PerDimension& 
     spatial[spatial_count - count + d] = narrowed(given, what, numbers[d]);
 }
 
-// The tensor with a role, and what it is called.
+// The tensor with a role, and its name.
 struct Role {
   std::string_view operand;
   const Tensor& tensor;
@@ -174,7 +174,7 @@ void require_equal(const Given& given, ConvTensor tensor, int dimension, std::st
       fmt::format("{}, in shape {}", view.extent(at), shape_text(view)));
 }
 
-// The channels of one filter are those of one group.
+// A filter must have the channels of one group.
 void check_channels(const Given& given, std::int64_t channels) {
   const std::int64_t groups = given.settings.groups;
   if (groups < 1 || channels % groups != 0)
@@ -265,7 +265,7 @@ bool are_matrices(const Given& given, const GemmOptions& options, const Convolut
          });
 }
 
-// One matrix of all pixels, or one of each image where that expresses every tensor.
+// Chooses one matrix of all pixels, or one per image if only that can express every tensor.
 void choose_batch(const Given& given, const GemmOptions& options, Convolution& convolution) {
   if (are_matrices(given, options, convolution)) return;
   if (convolution.groups > 1 || convolution.kind == ConvKind::wgrad) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of convolutions as matrices: those of an epilogue, and A and B where they are matrices as
-// they are.
+// Tensors of convolutions as matrices: those of an epilogue, and A and B of convolutions that are
+// plain GEMMs.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -12,13 +12,13 @@
 namespace gemmery::operation {
 namespace {
 
-// One extent and stride of several dimensions.
+// Several dimensions as one extent and stride.
 struct Line {
   std::int64_t extent;
   std::int64_t stride;
 };
 
-// Nothing if they are at different distances, or if only some of them repeat.
+// nullopt if the elements are not equally spaced, or if only some dimensions repeat.
 std::optional<Line> collapse(std::span<const BroadcastDimension> dimensions) {
   Line line{1, 0};
   bool is_first = true;
@@ -59,7 +59,7 @@ std::vector<BroadcastDimension> dimensions_of(const Tensor& tensor, const ConvEx
 struct Halves {
   BroadcastDimension outer, inner;
 };
-// Of channels: groups, and those of one group.
+// Splits the channels into groups and the channels of one group.
 Halves split(const BroadcastDimension& dimension, std::int64_t groups) {
   const std::int64_t each = dimension.domain / groups;
   if (dimension.extent != dimension.domain) return {{groups, 1, 0}, {each, 1, 0}};
@@ -130,7 +130,7 @@ bool is_pointwise_dgrad(const Convolution& convolution) {
   return has_one_tap(convolution);
 }
 
-// Pixels with images before them, `step` pixels apart; without images where each is a matrix.
+// Images and their pixels, `step` pixels apart; only the pixels if each image is a matrix.
 Dimensions pixels_of(const Convolution& convolution, const Spatial& extents, const Spatial& step,
                      const std::array<std::int64_t, 4>& strides) {
   Dimensions dimensions;

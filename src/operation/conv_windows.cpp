@@ -24,7 +24,7 @@ std::int64_t images_of(const Convolution& convolution) {
   return convolution.batch == ConvBatch::images ? 1 : convolution.images;
 }
 
-// A window over pixels, every one of them with its channels.
+// A window of pixels, each with its channels, and no taps.
 Window pixels_alone(const Convolution& convolution, const Spatial& extents, std::int64_t channels,
                     const std::array<std::int64_t, 4>& strides) {
   return {.pixels = {images_of(convolution), extents[0], extents[1], extents[2]},
@@ -34,7 +34,7 @@ Window pixels_alone(const Convolution& convolution, const Spatial& extents, std:
           .strides = with_channels(strides)};
 }
 
-// The pixels of y by the taps of their filters, in x.
+// A window in x: pixels of y by taps of the filter.
 Window images_by_taps(const Convolution& convolution, const std::array<std::int64_t, 4>& strides) {
   Window window{.pixels = {images_of(convolution), convolution.output[0], convolution.output[1],
                            convolution.output[2]},
@@ -48,14 +48,14 @@ Window images_by_taps(const Convolution& convolution, const std::array<std::int6
   for (std::size_t d = 0; d < 3; ++d) {
     window.origin[d] = -std::int64_t{convolution.lower[d]};
     if (!is_reversed) continue;
-    // Tap r of w lies where tap R-1-r of a correlation does.
+    // Tap r of w is at the position of tap R-1-r of a correlation.
     window.origin[d] += std::int64_t{convolution.dilation[d]} * (convolution.filter[d] - 1);
     window.tap_step[d] = -window.tap_step[d];
   }
   return window;
 }
 
-// Filters by their taps.
+// A window in w: filters by taps.
 Window filters_by_taps(const Convolution& convolution, const std::array<std::int64_t, 4>& strides) {
   return {.pixels = {convolution.filters / convolution.groups, 1, 1, 1},
           .taps = {convolution.filter[0], convolution.filter[1], convolution.filter[2],
@@ -72,8 +72,8 @@ Window with_taps_as_lanes(Window window) {
 
 // --- phases of dgrad ----------------------------------------------------------------------------
 
-// One phase along a dimension: pixels first + stride * m, m < count, meet the taps tap + tap_step *
-// j, j < taps, at origin + m - output_step * j of dy.
+// One phase along a dimension: pixels first + stride * m, m < count, use the taps tap + tap_step *
+// j, j < taps, at pixels origin + m - output_step * j of dy.
 struct Phase {
   std::int64_t first, count;
   std::int64_t tap, tap_step, taps;
@@ -86,7 +86,7 @@ std::vector<Phase> phases_along(const Convolution& convolution, std::size_t d) {
   const std::int64_t lower = convolution.lower[d];
   const std::int64_t common = std::gcd(stride, dilation);
   const std::int64_t tap_step = stride / common;
-  // Each of the first taps meets another phase rho of pixels; no other phase meets any.
+  // Each first tap belongs to another phase rho of pixels; other phases have no taps.
   std::vector<std::pair<std::int64_t, std::int64_t>> first_taps;  // (rho, tap)
   for (std::int64_t tap = 0; tap < std::min<std::int64_t>(tap_step, convolution.filter[d]); ++tap)
     first_taps.emplace_back(tap * dilation % stride, tap);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A and B of a convolution as windows: how an element is found by pixel and tap.
+// A and B of a convolution as windows, which address an element by pixel and tap.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace gemmery::operation {
 // Rows of a product as rows of out's matrix.
 class RowMap {
  public:
-  RowMap() = default;  // the same rows
+  RowMap() = default;  // the identity
   // Every step-th pixel of images from `first` on, `counts` of them along a dimension.
   RowMap(const std::array<std::int64_t, 3>& counts, const std::array<std::int64_t, 3>& first,
          const Spatial& step, const Spatial& image) noexcept
@@ -34,15 +34,14 @@ class RowMap {
   Spatial image_{};
 };
 
-// A product whose rows are some of out's, for one matrix of a batch. The rows of out that no part
-// has are 0.
+// A product whose rows are some of out's, for one matrix of a batch. Rows of out in no part are 0.
 struct WindowPart {
   Window a, b;
   RowMap rows;
 };
 
-// One part; for dgrad one for each phase of the stride that a tap reaches: within a phase every
-// pixel meets the same taps, so that no product of a zero between pixels of dy is formed.
+// One part, or for dgrad one for each phase of the stride that a tap reaches. All pixels of a phase
+// use the same taps, so no zeros between pixels of dy are multiplied.
 std::vector<WindowPart> windows_of(const Convolution& convolution);
 
 }  // namespace gemmery::operation

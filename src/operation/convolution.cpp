@@ -58,7 +58,7 @@ std::int64_t product_of(const Spatial& extents) noexcept {
 constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
 constexpr std::array<std::string_view, 3> dimension_names{"depth", "height", "width"};
 
-// The reach of a filter: from its first tap to its last, with these.
+// The reach of a filter: from its first tap to its last, both included.
 std::int64_t reach_of(const Convolution& convolution, std::size_t d) noexcept {
   return std::int64_t{convolution.dilation[d]} * (convolution.filter[d] - 1) + 1;
 }
@@ -80,7 +80,8 @@ void check_numbers(const Convolution& convolution, std::size_t d) {
   require("filter", convolution.filter[d], 1);
 }
 
-// A smaller output than the formula's is that of a transposed convolution with output padding.
+// True if the output is smaller than the formula's: that of a transposed convolution with output
+// padding.
 bool is_transposed_output(const Convolution& convolution, std::size_t d) noexcept {
   if (convolution.kind != ConvKind::dgrad || convolution.output[d] < 1) return false;
   const std::int64_t left = padded_extent(convolution, d) - reach_of(convolution, d) -
@@ -143,7 +144,7 @@ void check_size(const Convolution& convolution) {
 
 // --- the GEMM -----------------------------------------------------------------------------------
 
-// From group to group, or from image to image.
+// The stride from group to group, or from image to image.
 std::int64_t batch_stride_of(const Convolution& convolution, ConvTensor tensor,
                              const std::array<std::int64_t, 4>& strides) noexcept {
   if (convolution.batch == ConvBatch::images)
@@ -160,7 +161,7 @@ std::int64_t batch_stride_of(const Convolution& convolution, ConvTensor tensor,
   return 0;
 }
 
-// What one tap sees: pixels (or filters) by channels.
+// Describes an operand as one tap reads it: pixels (or filters) by channels.
 void describe_operand(const Convolution& convolution, ConvTensor tensor,
                       const std::array<std::int64_t, 4>& strides, bool are_channels_rows,
                       MatrixType& matrix) noexcept {

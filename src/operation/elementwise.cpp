@@ -12,7 +12,7 @@
 namespace gemmery {
 namespace {
 
-// The accumulators' types, which decide the type in which the program computes.
+// The types of the product, which determine the type in which the program computes.
 struct SumTypes {
   DType factor;
   DType accumulator;
@@ -110,7 +110,7 @@ EpilogueArguments with_pair(const Tensor& A, const Tensor& B, std::string_view p
   return EpilogueArguments(program, std::move(operands));
 }
 
-// Of the epilogue's A, not the product's.
+// The name of the epilogue's A, not the product's.
 std::string in_program(std::string_view operand) {
   if (operand == "out" || operand.starts_with("epilogue.")) return std::string(operand);
   return "epilogue." + std::string(operand);

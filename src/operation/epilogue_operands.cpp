@@ -294,8 +294,8 @@ void refuse_shared(const NamedTensor& result, const NamedTensor& other) {
          "write to another tensor");
 }
 
-// Each element is read before it is overwritten, by the thread that overwrites it; where a row or a
-// column is reduced, before all of these are done.
+// An input may be exactly a result. Each element is read before the same thread overwrites it; a
+// reduction of rows or columns is stored after all of their elements were read.
 void refuse_partly_shared(const NamedTensor& result, const NamedTensor& input) {
   if (is_same_view(result.tensor, input.tensor) || !may_overlap(result.tensor, input.tensor))
     return;
@@ -335,7 +335,7 @@ void check_epilogue_overlaps(const std::vector<EpilogueOperand>& views,
 void check_memory(std::string_view operand, const Tensor& tensor) {
   if (tensor.element_count() == 0) return;
   if (tensor.data() == nullptr) {
-    std::int64_t own = 1;  // without those that a broadcast repeats
+    std::int64_t own = 1;  // without elements that a broadcast repeats
     for (int d = 0; d < tensor.rank(); ++d) own *= tensor.stride(d) == 0 ? 1 : tensor.extent(d);
     refuse(operand, "memory for " + std::to_string(own) + (own == 1 ? " element" : " elements"),
            "a null pointer");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors that an epilogue reads and stores beside out: the rules that follow from their
-// layout, the same for operands in memory and for problems in text.
+// The tensors that an epilogue reads, and its results other than out: the rules that follow from
+// their layout, the same for operands in memory and for problems in text.
 #pragma once
 
 #include <gemmery/epilogue.hpp>
@@ -24,11 +24,12 @@ struct EpilogueMatrix {
   MatrixType type = {};
 };
 
-// Elements without contiguous neighbours are read one by one, so only an element's width is
-// promised as their alignment: one kernel serves every alignment.
+// If elements are not contiguous, they are read one by one. Their alignment is then an element's
+// width, so that one kernel serves every alignment.
 MatrixType settle_alignment(MatrixType type) noexcept;
 
-// The same along an extent that differs from group to group: a group may begin and end anywhere.
+// True if elements are contiguous along the extent that differs from group to group. A group may
+// begin anywhere, so their alignment is then an element's width, too.
 bool is_contiguous_along(const MatrixType& type, std::optional<Ragged> ragged) noexcept;
 
 // A program whose results are all stored, with its inputs and results in its order.

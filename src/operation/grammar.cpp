@@ -169,7 +169,7 @@ std::vector<std::string> results_beside_d(const epilogue::Program& program) {
   return names;
 }
 
-// The program without the results that nothing is bound to.
+// The program without the results to which nothing is bound.
 epilogue::Program stored_program(const epilogue::Program& program,
                                  const std::vector<Binding>& bindings) {
   std::vector<std::string> stored;
@@ -194,8 +194,8 @@ void read_program(const std::vector<Word>& words, Fields& fields) {
                       are_of_gemm_options(bindings);
 }
 
-// A field that only the default program has. Its text calls C otherwise and gives numbers as texts
-// of programs do. Operands that only unstored results read are left out.
+// Reads a field of the default program when it is given as a text, in which C and numbers are bound
+// like operands of any program. Operands that only unstored results read are left out.
 bool read_linear_combination(const Word& word, const Field& field, Fields& fields) {
   const bool has_text = fields.program.has_value();
   const Binding binding = has_text ? read_binding(word) : Binding{std::string(field.key), word, {}};
@@ -413,7 +413,7 @@ std::string epilogue_text(const ProblemLine& line) {
   return text;
 }
 
-// The kind, the extents and what only such a problem has.
+// The first words of a line: the kind, the extents, and the fields of groups or a convolution.
 std::string head_text(const GemmProblem& problem) {
   if (problem.convolution) return grammar::convolution_text(problem);
   std::string text = fmt::format("{} {}x{}x{}", problem.groups ? "grouped_gemm" : "gemm", problem.m,

@@ -88,7 +88,8 @@ std::size_t require_dimension(const Word& word, std::size_t d, const ConvWords& 
 
 constexpr double largest_reach = 0x1p40;
 
-// Refuses a tensor of more elements from its first to its last. In double, which does not overflow.
+// Refuses a tensor that spans too many elements from first to last. In double, which does not
+// overflow.
 void check_reach(const OperandWords& operand, double elements) {
   if (std::abs(elements) > largest_reach)
     refuse(operand.word, "tensors of at most 2^40 elements", {}, ErrorKind::unsupported);
@@ -141,7 +142,7 @@ std::array<std::int64_t, 4> read_strides(const OperandWords& operand, const Conv
   return operation::normalize_strides(strides, extents);
 }
 
-// From row to row of out, if it is packed.
+// The stride from row to row of a packed out.
 std::int64_t packed_row(const GemmProblem& problem) {
   const Convolution& convolution = *problem.convolution;
   switch (convolution.kind) {
@@ -155,7 +156,7 @@ std::int64_t packed_row(const GemmProblem& problem) {
   return problem.n;
 }
 
-// out's matrix, its rows `row` apart.
+// The matrix of out with a row stride of `row`.
 MatrixType out_matrix(const GemmProblem& problem, DType dtype, std::int64_t row,
                       std::optional<std::int64_t> batch) {
   const Convolution& convolution = *problem.convolution;
@@ -182,7 +183,7 @@ void apply_out(const OperandWords& operand, GemmProblem& problem) {
 
 // --- spelling -----------------------------------------------------------------------------------
 
-// The numbers of the dimensions that there are: one where all are equal.
+// The numbers of the convolution's dimensions as text; one number if all are equal.
 std::string numbers_text(const Spatial& numbers, std::size_t dimensions) {
   const auto first = numbers.end() - static_cast<std::ptrdiff_t>(dimensions);
   if (std::all_of(first, numbers.end(), [&](std::int32_t n) { return n == *first; }))

@@ -51,10 +51,10 @@ struct ConvOperands {
 };
 void apply_operands(const ConvOperands& operands, GemmProblem& problem);
 
-// "conv2d_fprop 32x56x56x64 k=64 r=3 s=3 pad=1": what is not silent.
+// "conv2d_fprop 32x56x56x64 k=64 r=3 s=3 pad=1": the fields that are not defaults.
 std::string convolution_text(const GemmProblem& problem);
 
-// The spelling of A and B, and of out, that reads back.
+// The spelling of A or B, and of out, that reads back as the same tensor.
 std::string tensor_text(const GemmProblem& problem, bool is_a);
 std::string conv_out_text(const GemmProblem& problem);
 

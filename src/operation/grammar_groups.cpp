@@ -189,7 +189,7 @@ MatrixType read_addend(const OperandWords& operand, const GemmProblem& problem) 
 }
 
 std::string addend_text(MatrixType matrix, const GemmProblem& problem, Role role) {
-  // Of an operand of the epilogue it is read as less in any case (describe_epilogue).
+  // For an epilogue's operand describe_epilogue reduces the alignment in any case.
   if (role != Role::addend &&
       operation::is_contiguous_along(matrix, operation::ragged_of_out(problem)))
     matrix.alignment = alignment_of(0, matrix);

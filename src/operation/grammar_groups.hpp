@@ -18,9 +18,9 @@ namespace gemmery::grammar {
 struct GroupWords {
   std::optional<std::int64_t> count;
   std::optional<Ragged> ragged;
-  std::optional<Groups> sizes;  // form, width, place and promises
+  std::optional<Groups> sizes;  // form, width, place, alignment and expected size
   std::optional<OutsideGroups> outside;
-  std::optional<IndexedElements> gather, scatter;  // an extent of -1: as many as the groups have
+  std::optional<IndexedElements> gather, scatter;  // an extent of -1: that of all groups
 };
 
 inline constexpr std::string_view group_fields =
@@ -35,10 +35,10 @@ void read_group_field(const Word& word, std::string_view key, std::string_view v
 // The groups for these words, with their number in problem.l.
 void apply_groups(const Word& kind, const GroupWords& words, GemmProblem& problem);
 
-// " groups=16 ends=i64 ragged=k": what is not silent.
+// " groups=16 ends=i64 ragged=k": the fields that are not defaults.
 std::string groups_text(const GemmProblem& problem);
 
-// C or a tensor of the epilogue for these words, and its spelling.
+// C or a tensor of the epilogue from its words, and its spelling.
 MatrixType read_addend(const OperandWords& operand, const GemmProblem& problem);
 
 std::string addend_text(MatrixType matrix, const GemmProblem& problem, Role role);

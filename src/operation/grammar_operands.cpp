@@ -22,7 +22,7 @@ using operation::packed_matrix;
 constexpr std::int64_t largest_leading = std::int64_t{1} << 32;
 constexpr std::int64_t largest_stride = std::int64_t{1} << 40;
 
-// Of images (or filters), then of each spatial dimension.
+// Reads the strides of images (or filters), then of each spatial dimension.
 void read_outer_strides(OperandWords& operand, std::string_view value) {
   if (!operand.outer_strides.empty()) refuse(operand.word, "each modifier once");
   for (const std::string_view part : split(value, ',')) {
@@ -247,7 +247,7 @@ OperandWords read_operand(const Word& word, Role role, std::string_view value) {
   return operand;
 }
 
-// Within the range that can be spelled.
+// The matrix, with strides within the range that can be spelled.
 MatrixType read_matrix(const OperandWords& operand, const MatrixExtents& extents) {
   const MatrixType matrix = make_matrix(operand, extents);
   if (!matrix.has_pointers() && magnitude(matrix.batch_stride) > largest_stride)

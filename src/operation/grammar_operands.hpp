@@ -37,10 +37,10 @@ struct OperandWords {
   std::optional<std::string> dims = {};
   std::optional<std::int64_t> leading = {};
   std::optional<std::int64_t> batch = {};
-  bool has_pointers = false;  // instead of a way from matrix to matrix
+  bool has_pointers = false;  // instead of a batch stride
   std::optional<std::int64_t> alignment = {};
   std::optional<std::pair<std::int64_t, std::int64_t>> strides = {};  // of rows, of columns
-  std::vector<std::int64_t> outer_strides = {};  // of a tensor: all but that of its channels
+  std::vector<std::int64_t> outer_strides = {};  // of a tensor: all except that of its channels
 };
 
 // The default of an operand without modifiers: packed and row major.
@@ -52,11 +52,11 @@ DType read_dtype(const Word& word, std::string_view text, bool& names_tf32);
 // `value` is the text after the word's "NAME=".
 OperandWords read_operand(const Word& word, Role role, std::string_view value);
 
-// The matrix for these words, beside an out of `extents` (for A and B: with extents of their own).
+// The matrix for these words. `extents` are those of out (for A and B: their own).
 MatrixType read_matrix(const OperandWords& operand, const MatrixExtents& extents);
 
-// The spelling that reads back as this matrix. `names_batch` spells dims with an `l`, of a matrix
-// for every batch beside an out that has none.
+// The spelling that reads back as this matrix. `names_batch`: dims have an `l`, for a tensor with a
+// matrix per batch where out has none.
 std::string matrix_text(const MatrixType& matrix, const MatrixExtents& extents,
                         Role role = Role::matrix, bool names_batch = false);
 

@@ -29,7 +29,7 @@ struct Word {
 // \.
 std::vector<Word> split_words(std::string_view line);
 
-// A whole number without anything else.
+// The whole text as a number; nullopt for other text.
 std::optional<std::int64_t> read_integer(std::string_view text);
 
 // Splits `text` at `separator`.

@@ -21,7 +21,7 @@ std::int64_t index_at(const GroupIndices& indices, std::int64_t position) {
   return static_cast<const std::int32_t*>(indices.data)[position];
 }
 
-// Element t of all groups is this one of the tensor.
+// The element of the tensor for element t of all groups.
 std::int64_t element_at(const IndexedElements& indexed, const GroupIndices& indices,
                         std::int64_t position) {
   if (!indexed.are_used()) return position;
@@ -102,7 +102,7 @@ bool is_along(const Tensor& view, Ragged ragged, std::int64_t extent) {
   return extent > 1 && view.extent(line) == extent && view.stride(line) != 0;
 }
 
-// Broadcast along the extent that differs: as many of them as there are now.
+// A tensor that is broadcast along the extent that differs, with the new number of elements.
 Tensor repeated(const Tensor& view, Ragged ragged, std::int64_t extent, std::int64_t count) {
   const int line = ragged == Ragged::m ? 1 : 2;
   std::array shape{view.extent(0), view.extent(1), view.extent(2)};
@@ -161,7 +161,7 @@ IndexedGroup::IndexedGroup(const GemmArguments& arguments, const GroupSlice& sli
   const bool is_m = ragged_ == Ragged::m;
   const auto count = static_cast<std::int64_t>(read_.size());
   const std::int64_t extent = arguments.out_.extent(is_m ? 1 : 2);
-  GemmArguments all = arguments;  // of this group alone
+  GemmArguments all = arguments;  // of this group only
   GemmProblem& problem = all.problem_;
   problem.groups->gather = problem.groups->scatter = {};
   (is_m ? problem.m : problem.n) = count;

@@ -31,7 +31,7 @@ std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return rest == 0 ? value : value - rest + unit;
 }
 
-// One group after the other. `size_of` gives what group g's size is, from where it starts.
+// Groups that follow each other in shared tensors: sizes in the forms ends, prefix and counts.
 class AdjacentGroups {
  public:
   AdjacentGroups(const GemmProblem& problem, const GroupIndices& sizes)
@@ -55,7 +55,7 @@ class AdjacentGroups {
   }
 
  private:
-  // An empty group may end where the one before it does, which need not be a multiple of the
+  // An empty group may end where the previous group ends, which need not be a multiple of the
   // alignment.
   GroupSlice slice_from(std::int64_t begin, std::int64_t before, std::int64_t group,
                         std::int64_t index) const {
@@ -107,7 +107,7 @@ std::vector<GroupSlice> read_labels(const GemmProblem& problem, const GroupIndic
   for (std::int64_t index = 0; index < sizes.count; ++index) {
     const std::int64_t label = size_at(sizes, index);
     if (label < -1 || label >= problem.l) refuse_size(groups, index, labels_text(problem.l), label);
-    // Padding may begin anywhere within an aligned part, behind the rows of its group.
+    // Padding may begin anywhere within an aligned part, after the rows of its group.
     const bool is_within = index % groups.alignment != 0;
     if (is_within && label != before && label != -1)
       refuse_size(groups, index,
@@ -129,7 +129,7 @@ std::vector<GroupSlice> number_list(const GemmProblem& problem) {
 
 // --- parts --------------------------------------------------------------------------------------
 
-// A part of one matrix of a batch: where it begins and how large it is.
+// A part of one matrix of a batch: its beginning and its extents.
 struct Part {
   std::int64_t batch = 0;
   std::int64_t row = 0, column = 0;
@@ -152,7 +152,7 @@ Tensor part_of(const Tensor& view, const Part& part) {
                 view.device());
 }
 
-// Where a slice lies in M, N and K.
+// The range of a slice in M, N and K.
 struct Box {
   std::int64_t row = 0, column = 0, depth = 0;
   std::int64_t m = 0, n = 0, k = 0;
@@ -195,14 +195,14 @@ Tensor addend_part(const Tensor& view, const Box& box, std::int64_t group) {
                         .columns = box.n});
 }
 
-// Of a result with matrices of its own for every group, of which the group uses a part. One of 1
-// stays.
+// The extent of a result in which every group has its own matrix and uses a part of it. An extent
+// of 1 does not change.
 std::int64_t masked_extent(std::int64_t own, std::int64_t whole, std::int64_t used) {
   return own == whole && own > 1 ? used : own;
 }
 
-// What is reduced to has extents of 1. Where groups share out, it is of a group, or of the rows (or
-// columns) of all groups.
+// The part of a reduction's result, whose extents are 1 along reduced directions. If groups share
+// out, the result has an element per group, or per row (or column) of all groups.
 Tensor reduced_part(const Tensor& view, const GemmProblem& problem, const Box& box,
                     std::int64_t group) {
   const bool is_of_lines =

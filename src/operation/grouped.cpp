@@ -35,7 +35,7 @@ struct GivenTensors {
   const Tensor& out;
 };
 
-// Which ranks A, B and out have, by what differs.
+// The ranks of A, B and out for each extent that differs.
 struct RankRow {
   int a, b, out;
   Ragged ragged;
@@ -52,7 +52,7 @@ constexpr std::array<RankRow, 3> shared_ranks{{
                      shape_text(given.out)));
 }
 
-// m is also what is there if nothing is said.
+// Refuses a `ragged` that contradicts the ranks; m is the default and never does.
 void check_said(Ragged said, Ragged ragged) {
   if (said == Ragged::m || said == ragged) return;
   refuse("ragged", std::string(name(ragged)) + ", by the ranks of A, B and out",
@@ -168,7 +168,7 @@ std::string problem_text(std::string_view operand, std::size_t index) {
   return fmt::format("{} of problem {}", operand, index);
 }
 
-// A matrix that repeats a row or a column is of none.
+// A matrix that repeats a row or a column has neither layout.
 bool is_of_layout(const MatrixType& type, std::int64_t rows, std::int64_t columns, Layout layout) {
   if (rows == 0 || columns == 0) return true;
   const auto is_line = [](std::int64_t extent, std::int64_t stride) {
@@ -188,7 +188,7 @@ struct ListedOperand {
   Tensor (*view)(const GemmArguments&);
 };
 
-// The alignment of a matrix's rows (columns). Those of one element may be adjacent.
+// The alignment of a matrix's rows (columns). Rows (columns) of one element may be adjacent.
 int line_alignment(const MatrixType& type, std::int64_t rows, std::int64_t columns, bool is_row) {
   const bool are_adjacent =
       is_row ? columns <= 1 && type.row_stride == 1 : rows <= 1 && type.column_stride == 1;
@@ -196,9 +196,9 @@ int line_alignment(const MatrixType& type, std::int64_t rows, std::int64_t colum
                       : type.alignment;
 }
 
-// The operand as a batch by pointers that is as large as the largest: its layout is every matrix's,
-// its alignment promises the least. Rows (columns) of one element are apart unless all matrices
-// have both layouts, so that strides tell which it is.
+// The operand of all problems as a batch by pointers, with the largest extents and the smallest
+// alignment; all matrices must have its layout. Rows (columns) of one element are not adjacent in
+// it, unless all matrices have both layouts, so that its strides determine the layout.
 Tensor gather(const std::vector<GemmArguments>& list, const ListedOperand& operand,
               std::vector<const void*>& addresses, std::array<std::int64_t, 2> extents) {
   bool is_row = true;
@@ -220,7 +220,7 @@ Tensor gather(const std::vector<GemmArguments>& list, const ListedOperand& opera
     addresses.push_back(view.data());
   }
   std::int64_t apart = is_row ? extents[1] : extents[0];
-  // Where each matrix has both layouts, the batch still claims one of them.
+  // If each matrix has both layouts, the batch has one of them.
   const bool has_lines = is_row != is_column || apart > 1;
   int alignment = 16;
   for (const GemmArguments& one : list) {
@@ -231,7 +231,7 @@ Tensor gather(const std::vector<GemmArguments>& list, const ListedOperand& opera
     if (has_lines)
       alignment = std::min(alignment, line_alignment(type, view.extent(1), view.extent(2), is_row));
   }
-  if (has_lines) {  // by two at least, and by whole accesses
+  if (has_lines) {  // at least two elements, and whole accesses
     const auto whole = std::max<std::int64_t>(16 / static_cast<int>(byte_width(first.dtype())), 2);
     apart = std::max<std::int64_t>((apart + whole - 1) / whole, 1) * whole;
   }
@@ -264,7 +264,7 @@ void check_alike(const std::vector<GemmArguments>& list) {
   }
 }
 
-// Sorted by address, neighbours are those that may overlap.
+// Sorts results by address; only neighbours may then overlap.
 void check_separate_results(const std::vector<GemmArguments>& list) {
   std::vector<std::size_t> order;
   for (std::size_t index = 0; index < list.size(); ++index)

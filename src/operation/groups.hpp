@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The groups of a problem: how large its tensors are, where the sizes of groups lie, and each group
-// as a GEMM of its own.
+// The groups of a problem: the extents of its tensors, the memory of the sizes, and each group as a
+// GEMM.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@
 
 namespace gemmery::operation {
 
-// How large A, B and out are: batches of l, or of 1 for a tensor that groups share.
+// The extents of A, B and out: batches of l, or of 1 for a tensor that groups share.
 struct ProductExtents {
   MatrixExtents a, b, out;
 };
 ProductExtents product_extents(const GemmProblem& problem) noexcept;
 
-// How large a tensor of the epilogue (or C) with this matrix is: one that does not vary with the
-// group is there once if groups share out.
+// The extents of a tensor of the epilogue (or C) with this matrix. If groups share out, a tensor
+// that does not vary with the group has a batch of 1.
 MatrixExtents addend_extents(const GemmProblem& problem, const MatrixType& matrix) noexcept;
 
 // True if out is one tensor of several groups.
 bool is_out_shared(const GemmProblem& problem) noexcept;
 
-// The extent of out that differs from group to group; none where it is K, and in lists.
+// The extent of out that differs from group to group; nullopt if it is K, and in lists.
 std::optional<Ragged> ragged_of_out(const GemmProblem& problem) noexcept;
 
 // The extent that differs from group to group.
 std::int64_t ragged_extent(const GemmProblem& problem) noexcept;
 
-// How many sizes a form has. None for a list.
+// The number of sizes of a form; 0 for a list.
 std::int64_t size_count(const Groups& groups, std::int64_t group_count,
                         std::int64_t ragged_extent) noexcept;
 
@@ -43,18 +43,19 @@ std::int64_t size_count(const Groups& groups, std::int64_t group_count,
 void check_indexable(const Groups& groups);
 
 // Throws Error (invalid_argument, unsupported) for groups that no arguments can have, and for
-// tensors of an epilogue that mean nothing with them.
+// tensors of an epilogue that have no meaning with them.
 void check_groups(const GemmProblem& problem);
 
-// Throws Error (invalid_argument) for a null pointer or an address that no whole numbers have.
+// Throws Error (invalid_argument) for a null pointer or an address that is not aligned to the
+// sizes' width.
 void check_group_memory(const GroupIndices& sizes, std::string_view operand = "sizes");
 
-// Throws Error (invalid_argument) if out shares memory with the sizes, which a run would write over
+// Throws Error (invalid_argument) if out shares memory with the sizes: a run would overwrite them
 // while it reads them.
 void check_sizes_apart(const GroupIndices& sizes, const Tensor& out,
                        std::string_view operand = "sizes");
 
-// What arguments hold of their groups.
+// The memory of groups that arguments hold.
 struct GroupMemory {
   GroupIndices sizes, gather, scatter;
   std::shared_ptr<const std::vector<std::int64_t>> kept;  // a copy of sizes that were read early
@@ -62,8 +63,8 @@ struct GroupMemory {
   std::vector<const void*> a, b, c, out;                  // their addresses
 };
 
-// Elements [begin, begin + size) along the extent that differs. `group` is its matrix where groups
-// have one each. Labels may give several of one group.
+// Elements [begin, begin + size) along the extent that differs. `group` is the matrix if every
+// group has its own. With labels a group may have several slices.
 struct GroupSlice {
   std::int64_t group;
   std::int64_t begin;
@@ -71,20 +72,20 @@ struct GroupSlice {
 };
 
 // Reads the sizes, which must be in host memory, and checks them. Throws Error (invalid_argument)
-// with the first size that is wrong: a negative one, an end before the one before it, one beyond T,
-// an unknown label, a label that changes within the alignment.
+// with the first invalid size: a negative one, an end before the previous end, one beyond T, an
+// unknown label, a label that changes within the alignment.
 std::vector<GroupSlice> read_groups(const GemmArguments& arguments);
 
-// The same of sizes that belong to this problem.
+// The same for sizes that belong to this problem.
 std::vector<GroupSlice> read_groups(const GemmProblem& problem, const GroupIndices& sizes);
 
 // Checks the indices of elements in groups, which must be in host memory. Throws Error
-// (invalid_argument) with the first that is wrong: one that is neither -1 nor within the tensor,
-// or a second one for an element of out.
+// (invalid_argument) with the first invalid one: it is neither -1 nor within the tensor, or it is
+// the second one for an element of out.
 void check_indices(const GemmArguments& arguments, const std::vector<GroupSlice>& slices);
 
-// [first, last) of what lies along the extent that differs in no group, in increasing order;
-// `slices` of one matrix.
+// A range [first, last) of elements in no group along the extent that differs. Ranges are in
+// increasing order; `slices` are those of one matrix.
 struct Gap {
   std::int64_t first;
   std::int64_t last;
@@ -103,11 +104,11 @@ class GroupSlicer {
   const GemmArguments& arguments_;
 };
 
-// The GEMM of a group with gather or scatter indices, on copies of its elements. Elements without a
-// destination are left out.
+// The GEMM of a group with gather or scatter indices, on copies of its elements. Elements with a
+// scatter index of -1 are left out.
 class IndexedGroup {
  public:
-  // The initial contents of the copies of out and of other results: anything, or their present
+  // The initial contents of the copies of out and of other results: undefined, or the current
   // values.
   enum class Results : bool { undefined, present };
 

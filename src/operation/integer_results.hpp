@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer results of floating-point accumulators: refused unless the program says how they are
-// rounded. Nothing is rounded to integers silently.
+// Integer results of floating-point accumulators. They are refused unless the program says how they
+// are rounded.
 #pragma once
 
 #include <gemmery/problem.hpp>

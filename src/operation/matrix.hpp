@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of one operand's memory: its normalised strides, its alignment, and the packed layout.
+// The memory layout of one operand: its normalised strides, its alignment, and the packed layout.
 #pragma once
 
 #include <gemmery/problem.hpp>
@@ -10,7 +10,7 @@
 
 namespace gemmery::operation {
 
-// How large a batch of matrices is.
+// The extents of a batch of matrices.
 struct MatrixExtents {
   std::int64_t batch = 1;
   std::int64_t rows = 0;
@@ -32,7 +32,7 @@ std::uint8_t alignment_of(std::uintptr_t address, const MatrixType& matrix) noex
 Tensor make_view(const void* data, const MatrixType& matrix, const MatrixExtents& extents,
                  Device device);
 
-// The same memory as a view of rank 3. A batch by pointers stays one, whatever strides[0] is.
+// The same memory as a view of rank 3. For a batch by pointers strides[0] is ignored.
 Tensor with_strides(const Tensor& tensor, const std::array<std::int64_t, 3>& shape,
                     const std::array<std::int64_t, 3>& strides);
 
@@ -40,7 +40,7 @@ Tensor with_strides(const Tensor& tensor, const std::array<std::int64_t, 3>& sha
 MatrixType matrix_type(const Tensor& view) noexcept;
 
 // The same for a reduction's result, whose `own` extents are 1 along reduced directions. Its
-// strides tell which of out's extents it has, even if out has no elements: only strides of extents
+// strides show which of out's extents it has, even if out has no elements: only strides of extents
 // of 1 are 0, and if it has no elements itself, its strides are those of packed memory.
 MatrixType normalize_reduced(MatrixType matrix, const MatrixExtents& own) noexcept;
 MatrixType reduced_matrix_type(const Tensor& view) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of enumerations, in the order of their values.
+// Names of enumerators, in the order of their values.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace gemmery::operation {
 
-// The value that a word names.
+// The value with this name.
 template <class Value, std::size_t count>
 std::optional<Value> find_name(const std::array<std::string_view, count>& names,
                                std::string_view word) noexcept {

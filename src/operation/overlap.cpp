@@ -24,7 +24,7 @@ struct Dimensions {
 
 Dimensions moving_dimensions(const Tensor& view) {
   Dimensions dimensions;
-  // Where pointers lead is not known here.
+  // The addresses in an array of pointers are not known here.
   for (int d = view.has_pointers() ? 1 : 0; d < view.rank(); ++d) {
     if (view.extent(d) > 1)
       dimensions.items[dimensions.count++] = {view.extent(d), magnitude(view.stride(d))};

@@ -6,8 +6,8 @@
 
 namespace gemmery::operation {
 
-// The memory of a batch by pointers is here its array of pointers: that its matrices overlap
-// nothing is the caller's promise.
+// For a batch by pointers these functions test the array of pointers: the caller promises that its
+// matrices do not overlap other memory.
 
 // True if two elements of the view with different indices have the same address. Exact up to rank
 // 3; true if the search would take too long.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of problems: work, identity, defaults.
+// Work, identity and defaults of problems.
 #include <gemmery/problem.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error of this room about an operand of a GEMM.
+// The error that this room throws about an operand of a GEMM.
 #pragma once
 
 #include <gemmery/error.hpp>

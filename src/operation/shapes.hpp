@@ -17,7 +17,7 @@ struct NamedOperand {
 
 std::string shape_text(const Tensor& tensor);
 
-// Throws Error (unsupported) for an extent beyond those of kernels.
+// Throws Error (unsupported) for an extent that is too large for kernels.
 void check_extents(const NamedOperand& operand);
 
 // A view of rank 3. Throws Error for a rank other than 2 and 3; `form` says what was expected.

@@ -25,8 +25,8 @@ bool is_operand_type(DType dtype) {
 
 std::string type_text(DType dtype) { return std::string(name(dtype)); }
 
-// wgmma and mma.sync can add products of 8-bit floats up in float16, but a single product may be
-// beyond it.
+// wgmma and mma.sync can accumulate products of 8-bit floats in float16, but a single product may
+// exceed its range.
 std::string accumulator_hint(DType a, DType b, DType accumulator) {
   const auto is_byte_float = [](DType dtype) {
     return is_floating(dtype) && bit_width(dtype) == 8;

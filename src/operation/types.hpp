@@ -13,7 +13,7 @@ namespace gemmery::operation {
 // Throws Error (unsupported) for element types that need scales or unpacking.
 void check_operand_type(std::string_view operand, DType dtype);
 
-// The products of narrower types that form one of float32: 3, 6 or 9; otherwise 1.
+// The number of products of narrower types that form one float32 product: 3, 6 or 9; otherwise 1.
 int product_count(Math math) noexcept;
 
 // The types and math of products and accumulators.

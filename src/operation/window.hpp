@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an operand of a convolution is read: an element is found by a pixel and a tap of the filter.
+// Addresses the elements of a convolution's operand by a pixel and a tap of the filter.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 namespace gemmery::operation {
 
 // Pixels are numbered over images, depth, height, width; taps over depth, height, width, channels.
-// Along a dimension their element has the coordinate
+// Along a dimension the element of a pixel and a tap has the coordinate
 //
 //   pixel * step + origin + tap * tap_step
 //
@@ -21,11 +21,11 @@ struct Window {
   std::array<std::int64_t, 3> origin{};
   std::array<std::int64_t, 3> tap_step{};
   std::array<std::int64_t, 3> extent{1, 1, 1};
-  // In elements: of images, depth, height, width, channels.
+  // In elements: strides of images, depth, height, width, channels.
   std::array<std::int64_t, 5> strides{};
   bool are_lanes_pixels = true;  // otherwise lanes are taps
 
-  // A pixel on its own: what it adds to the offset of an element, and to its coordinates.
+  // The contribution of a pixel to the offset of an element, and to its coordinates.
   struct Pixel {
     std::int64_t offset;
     std::array<std::int64_t, 3> base;
@@ -59,7 +59,7 @@ struct Window {
     return place;
   }
 
-  // The offset of their element; nothing in padding.
+  // The offset of the element; nullopt in padding.
   std::optional<std::int64_t> find(const Pixel& pixel, const Tap& tap) const noexcept {
     std::int64_t offset = pixel.offset + tap.offset;
     for (std::size_t d = 0; d < 3; ++d) {

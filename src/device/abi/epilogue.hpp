@@ -59,7 +59,7 @@ struct RegionGrid {
   unsigned arrivals;      // warps of a region that arrive
   unsigned groups;        // of a reduction to one value; 0: by regions
   unsigned group_regions =
-      0;  // numbers that each group of a grouped product adds (group_regions.hpp)
+      0;  // region numbers that each group adds, in grouped products (group_regions.hpp)
 };
 
 /// One reduction of a launch.

@@ -148,7 +148,7 @@ ElementwiseFamily::ElementwiseFamily()
 
 Status ElementwiseFamily::carries(const GemmProblem& problem) const {
   if (problem.epilogue == default_epilogue || !has_reductions(problem.epilogue))
-    return Status::success();  // `explain` says what else is missing
+    return Status::success();  // `explain` reports other failures
   return Status::fail("epilogue: expected a program without reductions, got \"" +
                       std::string(text(problem.epilogue).substr(0, 300)) + "\"");
 }
