@@ -63,7 +63,7 @@ void check_abi(const ArtifactFile& file, const std::string& path) {
                        "that made the file"});
 }
 
-// In the order in which kernels first appear in the file.
+// Groups stored kernels by kernel, in the order in which kernels first appear in the file.
 std::vector<std::vector<StoredKernel>> by_kernel(std::vector<StoredKernel> kernels) {
   std::vector<std::vector<StoredKernel>> groups;
   std::map<std::string, std::size_t> places;

@@ -13,7 +13,7 @@
 namespace gemmery::api {
 namespace {
 
-// Groups share tensors of rank 2.
+// The view as arguments take it: tensors that groups share have rank 2.
 Tensor as_given(const Tensor& view, bool is_shared) {
   if (!is_shared) return view;
   const std::array shape{view.extent(1), view.extent(2)};
@@ -47,7 +47,7 @@ GroupOffsets offsets_of(const GemmProblem& problem, const BoundGroups& bound, De
 // The matrices of a batch by pointers.
 class ListedMatrices {
  public:
-  // `stream`: work on it has written the pointers.
+  // `stream`: the stream whose work has written the pointers.
   ListedMatrices(const Tensor& batch, Stream stream)
       : batch_(batch), data_(static_cast<std::size_t>(batch.extent(0))) {
     if (!batch.has_pointers()) return;  // no elements
@@ -56,7 +56,7 @@ class ListedMatrices {
     synchronize(stream);
   }
 
-  // The upper left part of one.
+  // The upper left part of a matrix.
   Tensor part(std::size_t index, std::int64_t rows, std::int64_t columns) const {
     const std::array shape{rows, columns};
     const std::array strides{batch_.stride(1), batch_.stride(2)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A problem's line with memory for everything that it names, as arguments.
+// A problem line and the memory of its operands as arguments.
 #pragma once
 
 #include <optional>
@@ -14,22 +14,22 @@
 
 namespace gemmery::api {
 
-// Views of rank 3 of operands as large as `operation::product_extents` says; those of the epilogue
-// in the order of `epilogue_tensors`.
+// Views of rank 3 of operands with the extents of `operation::product_extents`; those of the
+// epilogue in the order of `epilogue_tensors`.
 struct BoundOperands {
   Tensor a, b, out;
   std::optional<Tensor> c;
   std::vector<Tensor> epilogue;
 };
 
-// The sizes of a grouped problem, and where they are.
+// The sizes of a grouped problem and their memory.
 struct BoundGroups {
   const DrawnGroups* drawn = nullptr;
   GroupIndices sizes;
-  // The arrays of indices, where there are some.
+  // The arrays of indices; null if there are none.
   const void* gather = nullptr;
   const void* scatter = nullptr;
-  Stream stream = Stream::cpu();  // work on it has written what is above, and pointers of a list
+  Stream stream = Stream::cpu();  // its work writes the arrays above and a list's pointers
 };
 
 // Throws Error as arguments do.

@@ -10,7 +10,7 @@
 
 namespace gemmery::api {
 
-// What A or B takes of memory.
+// The memory of A or B.
 struct OperandMemory {
   MatrixType type;
   Extents3 extents;
@@ -18,7 +18,7 @@ struct OperandMemory {
 OperandMemory memory_of_a(const GemmProblem& problem);
 OperandMemory memory_of_b(const GemmProblem& problem);
 
-// Sets what lies between the elements of A or B of a convolution to what must not be read.
+// Poisons the bytes between the elements of A or B of a convolution, which must not be read.
 void poison_gaps(const GemmProblem& problem, bool is_a, GuardedOperand& operand);
 
 // The arguments of a convolution in such memory.

@@ -31,7 +31,7 @@ using FamilySpan = std::span<const Family* const>;
 
 // --- what the environment asks for --------------------------------------------------------------
 
-// Read once. A variable that cannot be parsed makes every call throw.
+// The environment's settings, read once. A variable that cannot be parsed makes every call throw.
 struct EnvironmentWishes {
   std::optional<Target> target;
   bool warns_of_cliffs;
@@ -281,8 +281,8 @@ std::optional<Target> environment_target() { return environment_wishes().target;
 
 namespace {
 
-// A target in the filter or the environment excludes from reasons what it excludes from lists. All
-// kernels of a family have code for the same targets, except kernels of users, which have one
+// A target in the filter or the environment excludes the same families from reasons as from lists.
+// All kernels of a family have code for the same targets, except kernels of users, which have one
 // reason each.
 void apply_target(const Query& query, const Filter& filter, std::vector<Reason>& reasons) {
   const std::optional<Target> target = filter.target ? filter.target : environment_target();

@@ -33,7 +33,7 @@ class Draw {
   std::uint64_t next_ = 0;
 };
 
-// How large groups are relative to each other.
+// The distribution of the sizes.
 enum class Shape : std::uint8_t { even, uniform, skewed, sparse, one_has_all };
 constexpr std::uint64_t shape_count = 5;
 
@@ -53,7 +53,7 @@ double weight_of(Shape shape, std::int64_t group, std::int64_t chosen, Draw& dra
   return 1;
 }
 
-// Sizes whose sum is at most `extent`, each group beginning at a multiple of the alignment.
+// Draws sizes whose sum is at most `extent`; each group begins at a multiple of the alignment.
 std::vector<std::int64_t> draw_counts(std::int64_t groups, std::int64_t extent,
                                       std::int64_t alignment, Draw& draw) {
   const auto shape = static_cast<Shape>(draw.bits() % shape_count);
@@ -94,7 +94,7 @@ std::vector<std::int64_t> even_counts(const GemmProblem& problem) {
   return counts;
 }
 
-// The end of every group, behind a 0 for a prefix.
+// The end of every group, after a 0 for a prefix.
 std::vector<std::int64_t> ends_of(const std::vector<std::int64_t>& counts, std::int64_t alignment) {
   std::vector<std::int64_t> ends;
   std::int64_t end = 0;
@@ -105,7 +105,7 @@ std::vector<std::int64_t> ends_of(const std::vector<std::int64_t>& counts, std::
   return ends;
 }
 
-// The groups in a random order, each with its rows, some behind a gap.
+// Labels: the groups in a random order, each with its rows, some after a gap.
 std::vector<std::int64_t> labels_of(const std::vector<std::int64_t>& counts, std::int64_t extent,
                                     std::int64_t alignment, Draw& draw) {
   std::vector<std::int64_t> labels(static_cast<std::size_t>(extent), -1);

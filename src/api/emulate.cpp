@@ -36,7 +36,7 @@ namespace {
 
 // --- the kernel ---------------------------------------------------------------------------------
 
-// Behind comments and white space.
+// True if the code, after comments and white space, begins like PTX.
 bool is_ptx(std::string_view code) {
   while (true) {
     const std::size_t begin = code.find_first_not_of(" \t\r\n");
@@ -233,7 +233,7 @@ void Emulation::launch(std::uint64_t seed, emulator::FaultCollector& collector) 
   report_.lane_instructions += statistics.lane_instructions;
 }
 
-// False: no further one is to be run.
+// Runs one schedule; false if no further one should run.
 bool Emulation::run_schedule(std::uint64_t seed) {
   // Anew for each schedule if variables of the module may have changed.
   if (module_ == nullptr || !module_->program().variables.empty()) {

@@ -25,7 +25,7 @@ class EmulationBuffers {
   EmulationBuffers(const EmulationBuffers&) = delete;
   EmulationBuffers& operator=(const EmulationBuffers&) = delete;
 
-  // With the arguments' contents, whatever they held. Throws Error (out_of_memory).
+  // Fills the buffers with the arguments' contents. Throws Error (out_of_memory).
   void refill();
   std::vector<EmulationOutput> read() const;
   std::uint64_t address(std::size_t argument) const { return addresses_[argument]; }

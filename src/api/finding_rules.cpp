@@ -37,7 +37,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(white) - first + 1);
 }
 
-// Up to the next comma, which is removed as well.
+// Takes the text up to the next comma, which is removed as well.
 std::string_view take_field(std::string_view& rest) {
   const std::size_t comma = rest.find(',');
   const std::string_view field = trimmed(rest.substr(0, comma));
@@ -69,7 +69,7 @@ bool fits_place(const FindingRule& rule, const EmulatedPlace& place) {
          (is_inlined && fits_line(place.call_file, place.call_line));
 }
 
-// Kinds without * and ? must be ones that there are, so that a misspelt rule does not go unnoticed.
+// A kind without * and ? must exist, so that a misspelt rule does not go unnoticed.
 bool is_kind(const std::string& word) {
   if (word.find_first_of("*?[") != std::string::npos || word == results_differ) return true;
   for (int kind = 0; kind <= static_cast<int>(emulator::FaultKind::trap); ++kind) {

@@ -33,7 +33,7 @@ Direction ragged_direction(Ragged ragged, ProductRole role) {
   return Direction::none;
 }
 
-// The elements that indices of elements in groups name, in increasing order.
+// The elements that the indices of elements in groups address, in increasing order.
 std::vector<GroupSlice> indexed_slices(const std::vector<GroupSlice>& slices,
                                        const IndexedElements& indexed,
                                        std::span<const std::byte> bytes) {

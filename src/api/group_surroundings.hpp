@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements of operands that belong to no group: inputs that must not be read, and results that must
-// stay or become 0.
+// not change or must become 0.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace gemmery::api {
 
-// Which operand of a product: what is outside lies along its rows, its columns, or is nothing.
+// An operand of a product. Elements outside of groups lie along its rows or its columns, or there
+// are none.
 enum class ProductRole : std::uint8_t { a, b, out };
 
 class GroupSurroundings {

@@ -32,8 +32,7 @@ class GuardedOperand {
     Surroundings surroundings = Surroundings::poison;
     bool guard_bands = true;  // otherwise the allocation ends where the operand does
   };
-  // Place::type's matrices lie apart where it has pointers, with bytes between them that are no
-  // elements.
+  // If Place::type has pointers, its matrices are separate, with guard bytes between them.
   explicit GuardedOperand(const Place& place);
   GuardedOperand(const GuardedOperand& other);  // the same image in other memory
   GuardedOperand(GuardedOperand&&) noexcept = default;
@@ -43,14 +42,14 @@ class GuardedOperand {
   std::span<std::byte> bytes() noexcept { return {bytes_.get(), size_}; }
   std::span<const std::byte> bytes() const noexcept { return {bytes_.get(), size_}; }
 
-  // The operand in this image, or in a copy of it at `base` on a device. `pointers` is memory there
-  // with what `pointers_at` says, of an operand that has pointers.
+  // The operand in this image, or in a copy of it at `base` on a device. `pointers`, for an operand
+  // with pointers, is memory there that contains `pointers_at(base)`.
   Tensor here() const;
   Tensor at(const void* base, const void* pointers, Device device) const;
 
   bool has_pointers() const noexcept { return starts_.is_pointed(); }
   std::vector<const void*> pointers_at(const void* base) const;
-  // Those of this image, which `here` takes.
+  // The pointers of this image, which `here` uses.
   std::span<const void* const> pointers() const noexcept { return pointers_; }
 
   // Overwrites the elements; elements that share an address get the number of the last one.

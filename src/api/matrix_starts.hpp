@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the matrices of a batch lie in memory that is made for them: a batch stride apart, or, by
-// pointers, in another order and with other gaps.
+// The places of a batch's matrices in memory that is allocated for them: a batch stride apart, or,
+// for a batch by pointers, in another order with different gaps.
 #pragma once
 
 #include <gemmery/problem.hpp>
@@ -26,8 +26,8 @@ class MatrixStarts {
   MatrixStarts() = default;
   MatrixStarts(const MatrixType& type, const Extents3& extents);
 
-  // Elements from the origin to the first one of a matrix. By pointers, each is a multiple of the
-  // promised alignment behind the origin.
+  // Elements from the origin to the first one of a matrix. In a batch by pointers, each distance is
+  // a multiple of the promised alignment.
   std::int64_t operator[](std::int64_t batch) const noexcept {
     return is_pointed_ ? pointed_[static_cast<std::size_t>(batch)] : batch * stride_;
   }

@@ -85,8 +85,8 @@ class CpuBatch final : public Batch {
   std::int64_t next_ = 0;
 };
 
-// The runs are captured into a graph where that works, so that gaps between launches are the
-// device's and not the host's.
+// The runs are captured into a graph if possible, so that gaps between launches are those of the
+// device, not of the host.
 class GpuBatch final : public Batch {
  public:
   explicit GpuBatch(const BatchPlan& plan)
@@ -209,7 +209,7 @@ int peak_rate(const GemmProblem& problem, const DeviceInfo& device) {
   return std::max(cuda_cores, tensor_core_rate(problem, device.target));
 }
 
-// The least time by arithmetic units and memory traffic.
+// The minimum time by arithmetic units and memory traffic.
 double roofline_us(const GemmProblem& problem, const DeviceInfo& device) {
   const double flops_per_us =
       2e3 * peak_rate(problem, device) * device.multiprocessors * device.clock_ghz;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of operands that a measurement goes through in turn, filled with random numbers.
+// Sets of operands through which a measurement rotates, filled with random numbers.
 #pragma once
 
 #include <algorithm>
@@ -77,7 +77,7 @@ struct Placement {
   MatrixStarts starts;
   std::size_t bytes = 0;  // of the elements, which may be any numbers
   std::size_t origin = 0;
-  std::size_t array = 0;  // where the pointers begin, behind the elements
+  std::size_t array = 0;  // the offset of the pointers, after the elements
 
   Placement(const MatrixType& matrix, const Extents3& sizes)
       : type(matrix), extents(sizes), starts(matrix, sizes) {

@@ -71,7 +71,7 @@ class PlacedOperand {
   }
 
  private:
-  // Bytes, whole pointers.
+  // The number of bytes of pointers that have changed; a pointer counts as a whole.
   std::int64_t pointer_changes() const {
     if (expected_.empty()) return 0;
     std::vector<const void*> now(operand_->pointers().begin(), operand_->pointers().end());
@@ -90,7 +90,7 @@ class PlacedOperand {
   Stream stream_;
   std::vector<std::byte> before_;
   Buffer copy_;
-  std::vector<const void*> expected_;  // of the copy's matrices, where it has pointers
+  std::vector<const void*> expected_;  // the addresses of the copy's matrices, if it has pointers
   Buffer pointers_;                    // the same in the device's memory
 };
 
@@ -121,8 +121,8 @@ class GuardedWorkspace {
   Buffer buffer_;
 };
 
-// Sizes or indices in the kernel's memory: none at all until `put`, so that what reads them before
-// the work runs is found.
+// Sizes or indices in the kernel's memory. They are written only by `put`, so that a read before
+// the work runs is noticed.
 class PlacedIndices {
  public:
   PlacedIndices(std::span<const std::byte> drawn, Stream stream) : drawn_(drawn), stream_(stream) {

@@ -66,8 +66,8 @@ double nearly_largest(DType dtype) {
   return std::ldexp(1.0, (1 << (facts(dtype).exponent_bits - 1)) - 2);
 }
 
-// Fills A with subnormal numbers: over their whole range beside a B that makes products normal
-// again, or the smallest of them beside ordinary numbers, whose products tensor cores truncate.
+// Fills A with subnormal numbers: over their whole range, with a B that makes products normal
+// again; or the smallest ones, with ordinary numbers in B, whose products tensor cores truncate.
 void apply_subnormal(const GemmProblem& problem, Role role, bool is_least, Numbers& numbers) {
   const double tiny = smallest_normal(problem.a.dtype);
   if (is_least) {
@@ -178,8 +178,8 @@ class TrialRun {
     return judge(arguments, declared_math_of(kernel_), exact);
   }
 
-  // Results that have elements of no group: out, those of its shape, and reductions of one row (or
-  // column) each.
+  // The results that have elements in no group: out, results of its shape, and reductions over
+  // single rows (or columns).
   std::vector<const GuardedOperand*> results_with_outside() const {
     std::vector<const GuardedOperand*> list;
     const GemmProblem& problem = trial_.line.problem;
@@ -254,7 +254,7 @@ class TrialRun {
     }
   }
 
-  // A result may be right by luck although it was never written.
+  // A result may have the right value although it was never written.
   void expect_written(VerifyReport& report) const {
     std::int64_t unwritten = placed_.out.unwritten();
     for (const PlacedOperand& result : placed_.epilogue_results) unwritten += result.unwritten();

@@ -47,7 +47,7 @@ struct TrialOperands {
   GuardedOperand a, b, out;
   std::optional<GuardedOperand> c;       // nothing if C is out
   std::vector<GuardedOperand> epilogue;  // its tensors, in the order of `epilogue_tensors`
-  std::optional<DrawnGroups> groups;     // what belongs to none is poisoned
+  std::optional<DrawnGroups> groups;     // elements in no group are poisoned
 
   TrialOperands(const Trial& trial, const OperandRules& rules);
 };

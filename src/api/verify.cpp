@@ -54,7 +54,7 @@ host::DeclaredMath declared_math_of(const Kernel& kernel) {
 
 namespace {
 
-// A convolution beyond the oracle's reach.
+// Checks a sample of a convolution that is too large for the oracle.
 VerifyReport judge_sampled(const GemmArguments& arguments, const host::DeclaredMath& declared) {
   constexpr int elements = 4096;
   if (arguments.problem().epilogue != default_epilogue)
@@ -84,7 +84,7 @@ VerifyReport judge_program(const GemmArguments& arguments, const host::DeclaredM
 
 namespace {
 
-// One group's report into that of all.
+// Adds the report of one group to that of all.
 void add_group(std::int64_t group, const VerifyReport& one, VerifyReport& all) {
   all.passed = all.passed && one.passed;
   all.elements += one.elements;

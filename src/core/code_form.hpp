@@ -6,7 +6,7 @@
 
 namespace gemmery {
 
-// cubin: machine code for one architecture. ptx: text that machine code is made from.
+// cubin: machine code for one architecture. ptx: PTX text, from which machine code is compiled.
 enum class CodeForm : std::uint8_t { cubin, ptx };
 inline constexpr int code_form_count = 2;
 

@@ -14,7 +14,7 @@ constexpr std::size_t digest_length = 12;
 
 std::string quoted(std::string_view text) { return "\"" + std::string(text.substr(0, 300)) + "\""; }
 
-// What a kernel's operand must satisfy to serve another.
+// True if a kernel that was made for the operand `own` can read `asked`.
 bool serves_operand(const EpilogueOperandRule& own, const EpilogueOperandRule& asked) noexcept {
   EpilogueOperandRule as_own = asked;
   as_own.alignment = own.alignment;

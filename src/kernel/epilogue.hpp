@@ -26,7 +26,7 @@ Status refuse_node(EpilogueId epilogue, std::size_t node, std::string_view why);
 // The suffix of a kernel's name: "_e-0123456789ab"; empty for the default program.
 std::string epilogue_suffix(EpilogueId epilogue);
 
-// Removes such a suffix from a name. Nothing if it names an epilogue that this process does not
+// Removes such a suffix from a name. nullopt if it names an epilogue that this process does not
 // know.
 std::optional<EpilogueId> take_epilogue_suffix(std::string_view& name);
 

@@ -9,7 +9,7 @@
 namespace gemmery::kernel {
 namespace {
 
-// The operand of that form, by its name; empty where none is.
+// The name of an operand that is a batch by pointers; empty if there is none.
 std::string find_pointers(const GemmProblem& problem) {
   if (problem.a.has_pointers()) return "A";
   if (problem.b.has_pointers()) return "B";
@@ -49,7 +49,7 @@ std::string refuse_convolution(const GemmProblem& problem) {
          (convolution.groups > 1 ? " with groups" : "");
 }
 
-// A form, and the families that take it. A family that has never heard of a form does not.
+// A form, and the families that take it. By default a family takes none.
 struct FormRow {
   bool (*is_of)(const GemmProblem&) noexcept;
   bool (*is_taken)(const Family&, const GemmProblem&) noexcept;

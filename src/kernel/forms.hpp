@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms of a problem that a family may or may not serve, whichever kernel it is.
+// The forms of problems that a family as a whole takes or does not take.
 #pragma once
 
 #include <gemmery/family.hpp>
@@ -8,16 +8,16 @@
 
 namespace gemmery::kernel {
 
-// Whether an operand is a batch by pointers.
+// True if an operand is a batch by pointers.
 bool has_pointers(const GemmProblem& problem) noexcept;
 
-// Fails, by the operand's name, if one is.
+// Fails if an operand is a batch by pointers, and names it.
 Status refuse_pointers(const GemmProblem& problem);
 
-// Whether kernels of a family may run the problem at all: its form, then its epilogue.
+// Checks whether a family takes the problem's form, and then its epilogue.
 Status check_form(const Family& family, const GemmProblem& problem);
 
-// The first of the two, the quick form.
+// The check of the form only, without a reason: the quick form.
 bool serves_form(const Family& family, const GemmProblem& problem) noexcept;
 
 }  // namespace gemmery::kernel

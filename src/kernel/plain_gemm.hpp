@@ -12,7 +12,8 @@
 
 namespace gemmery::kernel {
 
-// A problem or arguments as families see them: the given ones, unless they are such a convolution.
+// A problem or arguments as families see them: the plain GEMM of a convolution that is one,
+// otherwise the given ones.
 class AsFamiliesSee {
  public:
   explicit AsFamiliesSee(const GemmProblem& problem)
@@ -40,7 +41,7 @@ class ArgumentsAsFamiliesSee {
   std::optional<GemmArguments> plain_;
 };
 
-// The same for a query, whose device stays.
+// The same for a query; its device does not change.
 class QueryAsFamiliesSee {
  public:
   explicit QueryAsFamiliesSee(const Query& query)

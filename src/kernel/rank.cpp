@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects and sorts.
+// Collects kernels from families and sorts them.
 #include "kernel/rank.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ void apply_history(const Query& query, const History* history, std::vector<Ranke
   }
 }
 
-// What is moved while sorting: a fifth of a kernel.
+// The values that are moved while sorting: a fifth of a kernel's size.
 struct Rank {
   double predicted_us;
   std::size_t index;

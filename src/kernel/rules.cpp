@@ -71,7 +71,7 @@ Pairing pair_c(const OperandRules& rules, const GemmProblem& problem) noexcept {
   return {"C", rules.c, *problem.c, problem.m, problem.n};
 }
 
-// Promoted accumulators are what 8-bit floats get where a problem does not choose.
+// Without a `math`, 8-bit floats have promoted accumulators.
 bool serves_math(Math kernel, Math problem) noexcept {
   return kernel == problem || (kernel == Math::fp8_promoted && problem == Math::native);
 }

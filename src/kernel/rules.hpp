@@ -14,7 +14,7 @@ bool keeps_rules(const OperandRules& rules, const GemmProblem& problem) noexcept
 // The same, with the first broken rule in words.
 Status check_rules(const OperandRules& rules, const GemmProblem& problem);
 
-// True if a matrix has the layout that a rule asks for; one without elements has every layout.
+// True if a matrix has the layout of a rule; a matrix without elements has every layout.
 bool keeps_layout(LayoutRule layout, const MatrixType& matrix, std::int64_t rows,
                   std::int64_t columns) noexcept;
 
@@ -27,8 +27,8 @@ std::uint8_t run_alignment(LayoutRule layout, const MatrixType& matrix, std::int
 // architecture if the kernel uses only portable instructions (sm_90 for sm_90a).
 bool is_compiled_for(Target code, Target asked) noexcept;
 
-// True if a query for the target `asked` includes a kernel with the target `code`: a portable
-// target asks for what runs on such a device, a target with a suffix for what is compiled for it.
+// True if a query for the target `asked` includes a kernel with the target `code`. A portable
+// target asks for code that runs on such a device, a target with a suffix for code compiled for it.
 bool serves_target(Target code, Target asked) noexcept;
 
 // Set by GEMMERY_DETERMINISTIC, which a higher room reads: from then on kernels whose bits may vary
@@ -36,7 +36,7 @@ bool serves_target(Target code, Target asked) noexcept;
 void require_determinism() noexcept;
 bool is_determinism_required() noexcept;
 
-// True if a kernel may be used then: the quick form, and the form with words.
+// True if a kernel may be used under that setting: the quick form, and the form with a reason.
 bool keeps_determinism(const Kernel& kernel);
 Status check_determinism(const Kernel& kernel);
 

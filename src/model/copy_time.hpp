@@ -9,8 +9,8 @@ namespace gemmery::model {
 // `bytes`: read and written; 0: there is no such kernel.
 inline double copy_microseconds(double bytes, const DeviceInfo& device) noexcept {
   if (bytes == 0) return 0;
-  // From the end of the kernel before to the first bytes, and from the last ones to the start of
-  // the kernel behind it: what 128^3 takes beside its arithmetic (tiled_gemm.cpp).
+  // From the end of the previous kernel to the first bytes, and from the last bytes to the start of
+  // the next kernel: the time of 128^3 without its arithmetic (tiled_gemm.cpp).
   constexpr double launch_us = 2.5;
   // Share of the data sheet's bandwidth: 4095^3 of bf16 with copies of A and B takes 307 us,
   // 4096x4095x4096 without 201, for 134 MB read and written (H100, h100-sm90-types.md). Copies

@@ -7,9 +7,9 @@
 
 namespace gemmery::model {
 
-// Of t tiles of a group every block of n takes t / n, and t % n successive blocks take one more,
-// from the one on that is next. `steps` has the difference of each block's work to that of the
-// block before it.
+// Of the t tiles of a group each of n blocks takes t / n, and t % n successive blocks, beginning
+// with the next one, take one more. `steps` has the differences between the work of successive
+// blocks.
 GroupLoad load_of_groups(std::span<const GroupTiles> groups, int blocks) {
   const auto count = static_cast<std::size_t>(std::max(blocks, 1));
   std::vector<double> steps(count, 0.0);
@@ -26,7 +26,7 @@ GroupLoad load_of_groups(std::span<const GroupTiles> groups, int blocks) {
     if (more == 0) continue;
     steps[next] += group.work;
     const std::size_t end = next + more;
-    if (end > count) steps[0] += group.work;  // they go on at the first block
+    if (end > count) steps[0] += group.work;  // they continue at the first block
     if (end != count) steps[end % count] -= group.work;
     next = end % count;
   }

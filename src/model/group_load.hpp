@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How tiles of groups load blocks that take every n-th of them, if the sizes of groups are known.
+// The load of blocks that take every n-th tile of groups, if the sizes of groups are known.
 // Arithmetic only.
 #pragma once
 
@@ -16,7 +16,7 @@ struct GroupTiles {
 
 struct GroupLoad {
   double tiles = 0;    // of all groups
-  double busiest = 0;  // what the block with the most work takes, in tiles of average work
+  double busiest = 0;  // the work of the block with the most work, in tiles of average work
 };
 
 GroupLoad load_of_groups(std::span<const GroupTiles> groups, int blocks);

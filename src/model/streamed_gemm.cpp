@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory's rate, and what one multiprocessor can have under way and multiply, beside what it waits
-// for. Fitted to times of skinny kernels on an H100 (tests/model/designs_h100.csv) but what says
-// otherwise.
+// The model: memory bandwidth, the bytes in flight and the instructions of a multiprocessor, and
+// its waits. Fitted to times of skinny kernels on an H100 (tests/model/designs_h100.csv) unless
+// stated otherwise.
 #include "model/streamed_gemm.hpp"
 
 #include <algorithm>
@@ -10,31 +10,32 @@
 namespace gemmery::model {
 namespace {
 
-// As in tiled_gemm.cpp; and one trip to memory before the first product.
+// As in tiled_gemm.cpp; and one memory latency before the first product.
 constexpr double launch_us = 1.2;
 constexpr double first_load_us = 0.8;
-// Share of the data sheet's bandwidth that reads reach: what times of sm90 kernels on an H200 were
-// fitted with (WarpSpecializedConstants), so that families compare; and less along columns, where
-// 1x8192x8192 takes 47.5 us, and 44.7 with sm90 (H100). With k adjacent both take 47.
+// Share of the data sheet's bandwidth that reads reach: the value of WarpSpecializedConstants, so
+// that families can be compared; and less along columns, where 1x8192x8192 takes 47.5 us, and 44.7
+// with sm90 (H100). With k adjacent both take 47.
 constexpr double memory_share = 0.97;
 constexpr double memory_share_along_columns = 0.91;
 // From a load to its value while memory is busy.
 constexpr double loaded_latency_us = 0.79;
-// Instructions of threads per clock: four schedulers, a warp each; the share of them that is issued
-// beside waits: 8x8192x8192 with B along columns, 8 warps on a multiprocessor, 65 to 76 us.
+// Thread instructions per clock: four schedulers, a warp each; and the share of the issue slots
+// that is used: 8x8192x8192 with B along columns, 8 warps on a multiprocessor, 65 to 76 us.
 constexpr double instructions_per_clock = 128;
 constexpr double issued_share = 0.63;
-// A block multiplies nothing from a panel's last word to the first of the next, two barriers apart.
+// The time between the last product of a panel and the first of the next panel: two barriers.
 constexpr double panel_us = 1.2;
-// A load of a panel that no register had room for: 8x8192x8192 with k adjacent takes 101 us in
-// blocks of 128 threads, with 8 such loads for each of 11 panels, and 58 in blocks of 256 without.
+// The wait for a panel load for which there was no register ahead of time: 8x8192x8192 with k
+// adjacent takes 101 us in blocks of 128 threads, with 8 such loads for each of 11 panels, and 58
+// in blocks of 256 without them.
 constexpr double late_load_us = 0.31;
-// Of a split: the way of the parts to the last block and the count of arrivals, and for each part
-// what the last block waits for.
+// With split k: the transfer of the parts to the last block and the arrival counter; and the last
+// block's wait for each part.
 constexpr double exchange_us = 0.5;
 constexpr double exchange_us_per_slice = 0.31;
 
-// Concurrent work that hinders each other, as in warp_specialized_gemm.cpp.
+// The time of concurrent work that slows each other down, as in warp_specialized_gemm.cpp.
 double beside(double x, double y, double z) {
   const auto fourth = [](double value) { return (value * value) * (value * value); };
   return std::sqrt(std::sqrt(fourth(x) + fourth(y) + fourth(z)));

@@ -60,8 +60,8 @@ TimeParts TiledGemmModel::predict(const TiledDesign& design) const noexcept {
   const double k = divide_up(k_, design.k_slices);
   const double steps = std::max(divide_up(k, design.tile_k), 1.0);
 
-  // The busiest multiprocessor decides. A step is bound by arithmetic, or by the latency of its
-  // loads if few blocks share the multiprocessor.
+  // The busiest multiprocessor determines the time. A step is bound by arithmetic, or by the
+  // latency of its loads if few blocks share the multiprocessor.
   const double tiles_each = divide_up(tiles, multiprocessors_);
   const double resident = std::clamp<double>(tiles_each, 1, design.blocks_per_multiprocessor);
   // `efficiency` is that of a fully occupied multiprocessor.

@@ -68,8 +68,8 @@ double divide_up(double x, const WarpSpecializedTerms::Divisor& by) {
 
 constexpr WarpSpecializedTerms::Divisor divisor(double size) { return {size, 1 / size}; }
 
-// Concurrent work that hinders each other: the longest of them, and more if others take similar
-// time, by 19 % if two are equal. Two square roots, no call of std::pow.
+// The time of concurrent work that slows each other down: the longest time, and more if others are
+// similar, by 19 % if two are equal. Two square roots, no call of std::pow.
 double beside(double x, double y, double z = 0) {
   const auto fourth = [](double value) { return (value * value) * (value * value); };
   return std::sqrt(std::sqrt(fourth(x) + fourth(y) + fourth(z)));
@@ -97,7 +97,7 @@ double read_splits(const MatrixType& matrix, const WarpSpecializedConstants& con
          constants.split_line_share * share_amid_lines(pitch_bytes(matrix));
 }
 
-// The least elements that a copy fetches along rows (or columns) where those do not run along k:
+// The smallest number of elements that a copy loads along rows (or columns) that are not along k:
 // 128 bytes.
 double box_of(bool is_along_k, double element_bytes) {
   constexpr double box_bytes = 128;
@@ -121,7 +121,7 @@ struct WarpSpecializedModel::Grid {
   double resident;
   double tiles_each;     // of the busiest multiprocessor
   double missing_share;  // of the last wave's tiles
-  double active;         // multiprocessors
+  double active;         // multiprocessors at work
   double k_blocks;       // of a block's share
   double bands;
   double waves;  // of a band
@@ -129,7 +129,7 @@ struct WarpSpecializedModel::Grid {
   // the other one.
   double kept_sharers;
   double other_sharers;
-  // Rows and columns that a block reads: fewer than its tile has where the problem ends within it.
+  // Rows and columns that a block reads: fewer than its tile has if the problem ends within it.
   double read_rows;
   double read_columns;
 };
@@ -139,7 +139,7 @@ struct WarpSpecializedModel::TileClocks {
   double store;         // from there until out is on its way, without an epilogue
   double program;       // the epilogue in between
   double rotation;      // the epilogue and the store, while two other groups work
-  double interference;  // by which it delays other groups' products
+  double interference;  // the delay that it causes to other groups' products
   double input;         // waiting for its inputs
 };
 
@@ -268,7 +268,7 @@ WarpSpecializedModel::Grid WarpSpecializedModel::lay_out(const WarpSpecializedTe
   grid.resident = std::min(grid.tiles, static_cast<double>(std::max(clusters, 1)));
   const double per_resident = 1 / grid.resident;
   grid.tiles_each = groups ? groups->busiest : divide_up(grid.tiles, {grid.resident, per_resident});
-  // Of groups that differ, a block may lag behind the average by more than a tile.
+  // If groups differ in size, a block may be behind the average by more than a tile.
   grid.missing_share = std::min(grid.tiles_each - grid.tiles * per_resident, 1.0);
   grid.active = grid.resident * design.cluster_size.size;
   const double along = std::max(design.is_band_of_rows ? grid.rows : grid.columns, 1.0);
@@ -370,7 +370,7 @@ bool WarpSpecializedModel::keeps_to_gaps(const WarpSpecializedTerms& design) con
          (design.adds_vector ? program_.is_dense_without_addend : program_.is_dense);
 }
 
-// Per instruction, as the next one is.
+// Clocks per instruction, like the next function.
 double WarpSpecializedModel::interference_clocks(
     const WarpSpecializedTerms& design) const noexcept {
   return keeps_to_gaps(design) ? dense_interference_clocks : program_interference_clocks;
@@ -412,7 +412,8 @@ double WarpSpecializedModel::memory_bytes(const WarpSpecializedTerms& design,
   const double band_bytes = (kept_bytes + out_bytes_) * per_band + other_bytes;
   const double wave_bytes =
       kept_bytes * per_band + (other_bytes + out_bytes_ * per_band) / grid.waves;
-  // Factor of an operand: part of it is read again if several clusters request it at a time.
+  // The factor of an operand's bytes: part of it is read again if several clusters request it at
+  // once.
   const auto again = [&](double sharers) {
     return constants_.sharer_share * std::clamp(sharers - 1, 0.0, 1.0);
   };

@@ -33,7 +33,7 @@ struct WarpSpecializedDesign {
   int transposed_bytes = 0;  // of a stage, which warps read and write again before wgmma reads them
   bool is_promoted = false;  // FADDs add the products of each stage to the accumulators
   bool takes_registers = false;  // wgmma takes an operand from registers, where warps transposed it
-  bool prefetches_inputs = false;  // C comes to L2 during the mainloop, if it has adjacent columns
+  bool prefetches_inputs = false;  // C is prefetched to L2 in the mainloop, if columns are adjacent
   // Products of parts of split operands, by their share of the bytes; not measured on a board.
   double products = 1;
 };
@@ -45,7 +45,7 @@ struct ProgramWork {
   double slow_results = 0;  // of the special function unit, per element of out
   int full_inputs = 0;      // full tensors that it reads
   bool is_dense = false;    // arithmetic without waits: few independent chains
-  // What a design that adds a vector saves, and whether the rest is dense then.
+  // The instructions that a design saves by adding a vector, and if the rest is dense then.
   double addend_instructions = 0;
   bool is_dense_without_addend = false;
 };
@@ -89,7 +89,7 @@ struct WarpSpecializedTerms {
   double turns;
   double turns_inverse;
   double addend_clocks;  // per tile, if the tensor cores add a vector
-  // Per stage: what a consumer transposes, its accumulators per thread that are promoted, and its
+  // Per stage: the KiB that a consumer transposes, its promoted accumulators per thread, and its
   // share of the tile's products.
   double transposed_kib;
   double promoted_sums;
@@ -108,7 +108,7 @@ struct WarpSpecializedConstants {
   // memory, and from its last store to the kernel's end; more in a cluster.
   double fill_clocks = 2640;
   double cluster_clocks = 788;
-  // Share of the bytes written to shared memory that hinder reading it.
+  // Share of the bytes written to shared memory that delay reads of it.
   double shared_write_share = 0.245;
   // Additional time of the mainloop with tiles of 256 rows and more. Not understood: without it
   // such tiles are predicted 1.3 to 2.5 % too fast compared with others on problems of 1e11
@@ -141,8 +141,8 @@ struct WarpSpecializedConstants {
   // and bytes per clock that a multiprocessor receives from the others.
   double exchange_clocks = 875;
   double exchange_bytes_per_clock = 13.9;
-  // Share of a wave's missing tiles by which it is shorter: the tiles of the last wave have the
-  // cache and the memory to themselves, and those of the wave before do not all end at the same
+  // Share of a wave's missing tiles by which it is shorter: fewer tiles compete for the cache and
+  // the memory in the last wave, and the tiles of the previous wave do not all end at the same
   // time.
   double short_wave_gain = 0.509;
   // Share of the data sheet's bandwidth that reading reaches; bytes read that cost as much as one
@@ -155,27 +155,27 @@ struct WarpSpecializedConstants {
   double sharer_share = 0.136;
   // Share of the second-level cache that keeps panels for the next wave.
   double l2_share = 0.749;
-  // The clock rate while all tensor cores are always busy. It rises linearly as they are busy less,
-  // up to the device's own clock where they are busy half of the time.
+  // The clock rate while all tensor cores are always busy. It rises linearly as they are less busy,
+  // up to the device's own clock if they are busy half of the time.
   double full_load_ghz = 1.35;
-  // Of 8-bit floats whose products are added up in float32, from a consumer's last wgmma of a stage
-  // to the first one of the next: clocks, and clocks per accumulator of a thread. Another consumer
-  // of the tile multiplies meanwhile, those of other tiles wait for their turn: at 4096^3 128x128
-  // takes 115 us where two consumers share it, 128x96 in turns 169 (H100, h100-sm90-types.md).
+  // For promoted 8-bit floats, from a consumer's last wgmma of a stage to the first one of the next
+  // stage: clocks, and clocks per accumulator of a thread. Another consumer of the tile multiplies
+  // meanwhile, those of other tiles wait for their turn: at 4096^3 128x128 takes 115 us if two
+  // consumers share it, 128x96 in turns 169 (H100, h100-sm90-types.md).
   double promotion_clocks = 82.6;
   double promotion_clocks_per_sum = 3.14;
-  // Of operands that are transposed in shared memory: clocks of a stage, and those per KiB that a
+  // For operands that are transposed in shared memory: clocks per stage, and clocks per KiB that a
   // consumer transposes, of 8 and of 32 bits. Its wgmmas wait for them (H100, h100-sm90-types.md).
   double transposition_clocks = 86;
   double byte_transposition_clocks_per_kib = 17.7;
   double word_transposition_clocks_per_kib = 7.98;
-  // Clocks of a stage in which operands of 8 bits come to registers and are transposed there.
+  // Clocks per stage in which 8-bit operands are loaded to registers and transposed there.
   double register_operand_clocks = 122;
-  // With k split through the workspace: from a block's last accumulators in registers to the count
-  // of its tile's parts; bytes per clock by which a block leaves its part, and the last one to
-  // arrive adds up all: 128x256 in 16 parts takes 86 us of 512x512x65536, 128x128 in 8 parts 68
-  // (H100). More than the 64 of a multiprocessor's way to the cache: the products of slices are
-  // predicted too slow by as much.
+  // With k split through the workspace: from a block's last accumulators in registers to the
+  // counter of its tile; bytes per clock at which a block stores its part, and the last one to
+  // arrive adds all parts: 512x512x65536 takes 86 us with 128x256 in 16 parts, 68 with 128x128 in 8
+  // (H100). It is more than the 64 bytes per clock between a multiprocessor and the cache, because
+  // the products of slices are predicted too slow by as much.
   double part_latency_us = 1.2;
   double part_bytes_per_clock = 115;
   // Bytes per nanosecond that the second-level cache delivers to a stream's blocks. They request
@@ -202,7 +202,7 @@ class WarpSpecializedModel {
   WarpSpecializedParts predict(const WarpSpecializedTerms& design) const noexcept {
     return predict(design, nullptr);
   }
-  // Of groups whose sizes are known; the problem has those of average size. Without clusters.
+  // For groups whose sizes are known; the problem has groups of the average size. Not for clusters.
   WarpSpecializedParts predict(const WarpSpecializedTerms& design,
                                const GroupLoad& groups) const noexcept {
     return predict(design, &groups);

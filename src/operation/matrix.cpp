@@ -60,8 +60,8 @@ MatrixType packed_matrix(DType dtype, Layout layout, const MatrixExtents& extent
 
 std::uint8_t alignment_of(std::uintptr_t address, const MatrixType& matrix) noexcept {
   const std::uint64_t width = byte_width(matrix.dtype);
-  // One direction is contiguous. The other stride is a distance between rows (or columns), even if it
-  // is 1 (windows that slide by one element).
+  // One direction is contiguous. The other stride is a distance between rows (or columns), even if
+  // it is 1 (windows that slide by one element).
   const bool is_row_major = matrix.column_stride == 1;
   const bool is_column_major = !is_row_major && matrix.row_stride == 1;
   const std::int64_t row_stride = is_column_major ? 0 : matrix.row_stride;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Panels of the windows of a convolution, and sums by its definition.
+// Panels of a convolution's windows, and its sums by the definition.
 #include "providers/host/convolution.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::int64_t count_of(const std::array<std::int64_t, 4>& extents) {
   return extents[0] * extents[1] * extents[2] * extents[3];
 }
 
-// The matrix of a batch begins one batch stride after the one before it.
+// Matrix `batch` begins `batch` batch strides after the first one.
 const void* data_of(const Tensor& view, std::int64_t batch_stride, std::int64_t batch) {
   const std::int64_t bytes =
       batch * batch_stride * static_cast<std::int64_t>(byte_width(view.dtype()));
@@ -42,7 +42,7 @@ PanelSource make_source(DType dtype, const void* data, const Window& window, boo
 
 // --- infinities beside padding ------------------------------------------------------------------
 
-// True if a tap may lie outside of its image; pixels of dx may meet taps beyond dy on any side.
+// True if a tap may lie outside of its image; pixels of dx may read beyond dy on any side.
 bool has_padding(const Convolution& convolution) {
   if (convolution.kind == ConvKind::dgrad) return true;
   for (std::size_t d = 0; d < 3; ++d) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product of a convolution as products of panels that are gathered on their way: nothing is
-// copied ahead.
+// The product of a convolution as products of panels, which are gathered while they are packed.
+// Nothing is copied in advance.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace gemmery::host {
 
-// A product whose rows are some of out's. The rows of out that no part has are 0.
+// A product whose rows are some of out's. Rows of out in no part are 0.
 struct ProductPart {
   PanelPair panels;
   operation::RowMap rows;
@@ -24,8 +24,8 @@ struct ProductPart {
 // The parts of a convolution (operation::windows_of), or the whole product of any other problem.
 std::vector<ProductPart> product_parts(const GemmArguments& arguments, std::int64_t batch);
 
-// True if products of zeros in padding may be NaN: the other operand of a convolution with padding
-// has an infinity or NaN. A kernel may form them or leave them out.
+// True if products of zeros in padding may be NaN: the convolution has padding, and the other
+// operand has an infinity or NaN. A kernel may compute these products or leave them out.
 bool may_multiply_padding(const GemmArguments& arguments, std::int64_t batch);
 
 // An element of the product by its definition: terms in padding are absent.

@@ -22,7 +22,7 @@ struct MatrixView {
 // Matrix `batch` of a view of rank 3.
 MatrixView matrix_of(const Tensor& view, std::int64_t batch);
 
-// Its element of index 0; nullptr where the view has no memory.
+// The address of its element of index 0; nullptr if the view has no memory.
 void* first_of(const Tensor& view, std::int64_t batch);
 
 // Computes in float for float accumulators, in double for doubles and integers: alpha · accum +

@@ -58,8 +58,8 @@ double accumulator_unit_of(const DeclaredMath& declared) {
   }
 }
 
-// sm80 adds what one mma makes of 8 or 16 of k, sm90 what the wgmmas of a stage make of 32 of split
-// float32, or of 128 8-bit floats.
+// The blocks of k that are accumulated separately: in sm80 the 8 or 16 k of one mma, in sm90 the 32
+// k of a stage of split float32 or the 128 k of 8-bit floats.
 ErrorModel::Blocks blocks_of(const DeclaredMath& declared) {
   if (declared.math == Math::fp8_promoted)
     return {.unit = 0x1p-23, .widest = 128, .narrowest = 128, .more = 2};

@@ -6,11 +6,11 @@
 //   after it:
 //     |D̂ − D| ≤ e + u_out·(|D|+e) + η_out/2
 //
-// Where sums have two levels, the products of a block of k by themselves and the blocks by FADD
+// If sums have two levels, the products within a block of k and then the blocks by FADD
 // (promoted 8-bit floats, split float32), the factor of the sum is not (K+2)·u_acc but
 //     (min(K, widest block) + more)·u_acc + (K/narrowest block + 2)·u_block
-// Of split float32 the small products come first: what they have in the sum while they are added
-// is below 2⁻⁶ of |A||B|, so that 8 products of them cost fewer than two steps more.
+// With split float32 the small products are added first: their sum is then below 2⁻⁶ of |A||B|, so
+// 8 products of them cost less than two more steps.
 //
 // A vector that tensor cores add to the accumulators before an emitted epilogue
 // (DeclaredMath::adds_vector) adds 2·u_acc·|vector| to e, as C does.
@@ -53,12 +53,12 @@ struct ErrorModel {
   double input_unit = 0;  // u_in: of each operand as it enters a product
   // u_acc: of each step of the sum and of the epilogue; 0 for exact integers
   double accumulator_unit = 0;
-  // Of sums in two levels.
+  // For sums in two levels.
   struct Blocks {
-    double unit = 0;    // u_block, of each block's FADD; 0 where there is one level
+    double unit = 0;    // u_block, of each block's FADD; 0 if there is one level
     double widest = 0;  // products of k in a block
     double narrowest = 0;
-    double more = 0;  // steps of the first level beside its products
+    double more = 0;  // additional steps of the first level
   };
   Blocks blocks;
   double underflow = 0;        // absolute error of a product or sum too small for the accumulator

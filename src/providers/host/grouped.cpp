@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares threads between groups, and sets to zero what belongs to none.
+// Distributes threads over groups, and clears elements of no group.
 #include "providers/host/grouped.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ double flops_of(const GemmArguments& arguments, const GroupSlice& slice) {
   return whole == 0 ? 0 : each * static_cast<double>(slice.size) / whole;
 }
 
-// The largest first, so that no thread is left alone with one at the end.
+// Sorts groups by work, the largest first, so that all threads end at about the same time.
 std::vector<Group> sort_by_work(const GemmArguments& arguments,
                                 const std::vector<GroupSlice>& slices) {
   std::vector<Group> groups;
@@ -48,8 +48,8 @@ std::vector<Group> sort_by_work(const GemmArguments& arguments,
   return groups;
 }
 
-// Groups with more work than this use all threads, one after the other: one thread alone would be
-// busy with it for longer than a quarter of the whole time.
+// Groups with more work than this use all threads, one after the other: a single thread would need
+// more than a quarter of the whole time for one of them.
 double least_work_of_all_threads(const std::vector<Group>& groups, int threads) {
   double sum = 0;
   for (const Group& group : groups) sum += group.flops;
@@ -89,7 +89,7 @@ void clear_outside(const GemmArguments& arguments, const std::vector<GroupSlice>
       clear(view, slice.group, ragged, gap);
 }
 
-// Whether a result has an element for every element along the extent that differs.
+// True if a result has an element for every element along the extent that differs.
 bool is_of_lines(const GemmProblem& problem, const Tensor& view, bool is_full) {
   if (is_full) return true;
   const std::int64_t extent = operation::ragged_extent(problem);
@@ -97,7 +97,7 @@ bool is_of_lines(const GemmProblem& problem, const Tensor& view, bool is_full) {
   return extent > 1 && own == extent && (!operation::is_out_shared(problem) || view.extent(0) == 1);
 }
 
-// out, and the further results that have elements of no group.
+// Clears out and the further results that have elements of no group.
 void clear_outside(const GemmArguments& arguments, const std::vector<GroupSlice>& slices) {
   const GemmProblem& problem = arguments.problem();
   if (problem.groups->outside == OutsideGroups::untouched || problem.groups->ragged == Ragged::k)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped products on the CPU: the sizes are read when work runs, and each group is a product of
-// its own.
+// Grouped products on the CPU: the sizes are read when work runs, and each group is one product.
 #pragma once
 
 #include <gemmery/arguments.hpp>
@@ -13,14 +12,14 @@ struct Multiply {
   const void* context;
 };
 
-// True if groups may be computed side by side, each by one thread.
+// Says whether groups may be computed concurrently, each by one thread.
 enum class Concurrency : bool { one_by_one, side_by_side };
 
-// Throws Error (invalid_argument) for sizes that do not fit, before anything is written.
+// Throws Error (invalid_argument) for invalid sizes, before anything is written.
 void run_groups(const GemmArguments& arguments, Multiply multiply, Concurrency concurrency,
                 int threads);
 
-// The problem of a group that is as large as all of them together: for questions about types,
+// The problem as one GEMM with the extents of all groups together, for questions about types,
 // layouts and strides.
 GemmProblem one_group(GemmProblem problem);
 

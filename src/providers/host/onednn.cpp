@@ -95,7 +95,8 @@ bool sums_are_exact(const MatmulShape& shape) {
   return true;
 }
 
-// Rows of odd length, followed by NaN: instructions that multiply groups along k must not read it.
+// Tests rows of odd length that are followed by NaN: instructions that multiply groups along k must
+// not read beyond the row.
 bool ignores_what_lies_behind_rows() {
   constexpr std::int64_t side = 32, depth = 38, step = 64;
   constexpr std::uint16_t one = 0x3f80, nan = 0x7fc0;
@@ -219,7 +220,7 @@ std::string implementation_name(const ConvolutionShape& shape) {
 
 namespace {
 
-// The largest products of one sign in a filter of 3x3.
+// Tests a filter of 3x3 with the largest products of one sign.
 bool try_convolution(DataType images) {
   constexpr std::int64_t side = 8, channels = 64;
   constexpr ConvolutionShape::Numbers square{1, side, side}, inner{1, side - 2, side - 2};

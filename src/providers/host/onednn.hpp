@@ -37,7 +37,7 @@ struct ConvolutionShape {
 
   Kind kind = Kind::forward;
   int dimensions = 2;                       // the last ones of each list
-  DataType images{}, filters{}, outputs{};  // types, of gradients where a kind has these
+  DataType images{}, filters{}, outputs{};  // types; of gradients if the kind has them
   std::int64_t groups = 1;
   std::int64_t image_count = 0, channels = 0, filter_count = 0;
   Numbers image{}, filter{}, output{}, stride{}, dilation{}, lower{}, upper{};
@@ -45,7 +45,7 @@ struct ConvolutionShape {
   friend bool operator==(const ConvolutionShape&, const ConvolutionShape&) = default;
 };
 
-// What a kind computes is written, whatever the type says.
+// The tensor that the kind computes is written, although its pointer may be const.
 struct ConvolutionMemory {
   const void* images;
   const void* filters;
@@ -72,8 +72,8 @@ void multiply(const MatmulShape& shape, const void* source, const void* weights,
 // does.
 std::string implementation_name(const MatmulShape& shape);
 
-// The same of a convolution. Its reference, which is slower by orders of magnitude, never serves:
-// where oneDNN has nothing else these throw Error (unsupported).
+// The same for a convolution. oneDNN's reference implementation, which is slower by orders of
+// magnitude, is never used: if there is no other one, these throw Error (unsupported).
 void convolve(const ConvolutionShape& shape, const ConvolutionMemory& memory);
 std::string implementation_name(const ConvolutionShape& shape);
 

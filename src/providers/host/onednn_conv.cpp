@@ -28,7 +28,7 @@ ConvolutionShape::Numbers wide(const Spatial& numbers) {
   return {numbers[0], numbers[1], numbers[2]};
 }
 
-// What A, B and out are.
+// The roles of A, B and out.
 struct Roles {
   ConvolutionShape::Kind kind;
   DataType images, filters, outputs;
@@ -65,9 +65,9 @@ ConvolutionShape shape_of(const Convolution& convolution, const ComputeTypes& ty
           .upper = wide(convolution.upper)};
 }
 
-// bfloat16 is multiplied in pairs of channels; of an odd number the last would be paired with what
-// lies behind it (onednn_gemm.cpp), so these are multiplied in float32. So is every wgrad: of
-// bfloat16, oneDNN 2.6.3 and 3.2.0 give wrong sums for some small images with padding, such as
+// bfloat16 is multiplied in pairs of channels. With an odd number of channels the last one would be
+// paired with the element after it (onednn_gemm.cpp), so float32 is used. So it is for every wgrad:
+// with bfloat16, oneDNN 2.6.3 and 3.2.0 give wrong sums for some small images with padding, such as
 // conv2d_wgrad 3x13x2x8 k=6 r=5 s=2 pad=0,1 stride=1,5.
 ComputeTypes trusted_types(const Convolution& convolution, const ComputeTypes& types) {
   const bool is_odd = (convolution.channels / convolution.groups) % 2 != 0 ||
@@ -145,7 +145,7 @@ const void* present_packed(const Operand& operand, DataType compute, const CopyP
   return present_copy(operand.view, compute, {}, place).data;
 }
 
-// Where the sums of each matrix of out are in a packed tensor.
+// The places of each matrix's sums in a packed tensor.
 SumsLayout packed_layout(const GemmProblem& problem) {
   const Convolution& convolution = *problem.convolution;
   if (convolution.kind == ConvKind::wgrad) return {problem.m * problem.n, problem.n};

@@ -7,8 +7,8 @@
 
 namespace gemmery::host {
 
-// The complete test beside that of types: geometry, strides, and whether oneDNN has more than its
-// reference for it.
+// The complete test, except that of types: geometry, strides, and whether oneDNN has an
+// implementation other than its reference.
 Status onednn_serves_convolution(const GemmProblem& problem);
 
 // Float sums accumulate in float32, int8 sums exactly in int32. Operands that are not packed, or of

@@ -23,7 +23,7 @@ struct TensorExtents {
   }
 };
 
-// Adds the spatial dimensions, with channels inside.
+// Adds the spatial dimensions; channels are innermost.
 inline void add_spatial(const ConvolutionShape& shape, const ConvolutionShape::Numbers& extents,
                         std::int64_t channels, TensorExtents& tensor) {
   const auto first = static_cast<std::size_t>(3 - shape.dimensions);
@@ -66,7 +66,7 @@ inline TensorExtents filter_extents(const ConvolutionShape& shape) {
   return tensor;
 }
 
-// Strides, dilations (0: neighbouring pixels) and padding of the dimensions that there are.
+// Strides, dilations (0: neighbouring pixels) and padding of the convolution's dimensions.
 struct ConvolutionNumbers {
   explicit ConvolutionNumbers(const ConvolutionShape& shape) {
     const auto first = static_cast<std::size_t>(3 - shape.dimensions);

@@ -11,7 +11,7 @@
 namespace gemmery::host::onednn {
 namespace {
 
-// What a kind calls x, w and y, or their gradients.
+// oneDNN's argument numbers for x, w and y, or their gradients.
 struct Words {
   int image_md, filter_md, output_md;
   int image, filter, output;

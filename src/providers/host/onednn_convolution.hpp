@@ -26,7 +26,7 @@ class ConvolutionPrimitive {
   MemoryDescriptor query(int what) const {
     return api().primitive_desc_query_md(descriptor_, what, 0);
   }
-  // Code is compiled when it first runs, not when discovery asks whether there is any.
+  // Code is compiled at the first run, not when discovery asks for an implementation.
   void create_primitives() const;
   void reorder(MemoryDescriptor from, const void* source, MemoryDescriptor to,
                void* destination) const;
@@ -34,7 +34,7 @@ class ConvolutionPrimitive {
   const Library& library_;
   ConvolutionShape shape_;
   PrimitiveDescriptor descriptor_;
-  OwnedDescriptor stored_filters_;  // as the caller has them
+  OwnedDescriptor stored_filters_;  // in the caller's format
   mutable std::once_flag is_created_;
   mutable Primitive primitive_ = nullptr;
   mutable PrimitiveDescriptor reorder_descriptor_ = nullptr;

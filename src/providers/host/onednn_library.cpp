@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds oneDNN, opens versions 2 and 3, and reports why it could not; skips implementations that
-// are wrong.
+// give wrong results.
 #include "providers/host/onednn_library.hpp"
 
 #include <new>
@@ -234,7 +234,7 @@ class LibraryV3 final : public Library {
   };
   using HintOwner = std::unique_ptr<std::remove_pointer_t<PrimitiveDescriptor>, DestroyHint>;
 
-  // This implementation, or the first behind it, that passes.
+  // The first implementation that passes, from this one on.
   template <class Passes>
   PrimitiveDescriptor first_of(PrimitiveDescriptor descriptor, const Passes& passes) const {
     while (!passes(descriptor)) {

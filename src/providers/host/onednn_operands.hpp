@@ -23,9 +23,9 @@ struct ComputeTypes {
 };
 ComputeTypes compute_types(DType a, DType b);
 
-// The same, without bfloat16 where an operand has subnormal numbers (views of rank 3): instructions
-// on bfloat16 read these as 0, whatever the processor's mode, which multiplied by 1e30 is no small
-// error. Such operands, which are rare, are multiplied in float32.
+// The same, but float32 instead of bfloat16 if an operand has subnormal numbers (views of rank 3).
+// Instructions on bfloat16 read subnormal numbers as 0, whatever the processor's mode; multiplied
+// by 1e30 that is a large error. Such operands are rare.
 ComputeTypes compute_types_of(const Tensor& a, const Tensor& b);
 
 // undefined: oneDNN does not read it.
@@ -67,7 +67,7 @@ struct CopyPlace {
 // Packed, row by row, of the compute type.
 Presented present_copy(const Tensor& view, DataType compute, const Padding& padding,
                        const CopyPlace& place);
-// In place where that is possible without padding.
+// In place if that is possible without padding.
 Presented present(const Tensor& view, const MatrixType& matrix, DataType compute,
                   const Padding& padding, const CopyPlace& place);
 

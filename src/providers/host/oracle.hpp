@@ -70,8 +70,8 @@ ElementVerdict judge_element(DType out, DoubleDouble exact, double bound, double
 // True if `compare_with_oracle` takes seconds rather than minutes on two cores.
 bool is_within_reach_of_oracle(const GemmProblem& problem);
 
-// For larger convolutions with the default program: so many random elements, each by its
-// definition. int32 sums that wrap or saturate are not among what it judges.
+// For larger convolutions with the default program: checks a number of random elements, each by
+// its definition. It does not check int32 sums that wrap or saturate.
 Comparison compare_sampled_elements(const GemmArguments& arguments, const DeclaredMath& declared,
                                     int count, std::uint64_t seed);
 

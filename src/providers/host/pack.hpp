@@ -20,13 +20,13 @@ struct PanelSource {
   std::int64_t depth;
   std::int64_t lane_stride;  // in elements
   std::int64_t depth_stride;
-  // Of a convolution, in place of the strides; depth then begins at first_depth.
+  // For a convolution, instead of the strides; depth then begins at first_depth.
   std::optional<operation::Window> window = {};
   std::int64_t first_depth = 0;
 };
 
-// What is packed of an element. Magnitudes other than the plain one are at least the number below
-// which an error no longer shrinks with the element, unless that is 0:
+// The value that is packed for an element. Magnitudes other than the plain one are at least the
+// number below which an error no longer shrinks with the element, unless that is 0:
 //   aligned_magnitude   the smallest normal number of its type. Tensor cores align products by the
 //                       exponents of their factors, and take a subnormal factor's for that of the
 //                       smallest normal number (tests/data/emulator/README.md).
@@ -36,7 +36,7 @@ struct PanelSource {
 //                       is a normal trailing part's error, is half a unit of a subnormal one. The
 //                       errors of both factors and the product of the trailing parts, 2^-22 of the
 //                       product each, make up three of the four in 2 * 2^-21.
-// These two are infinite where rounding to float16 is.
+// These two are infinite if rounding to float16 gives infinity.
 //   split_magnitude     2^-102, of one that is split in bfloat16 or TF32 (tf32x3, bf16x3, bf16x6,
 //                       bf16x9). What is left of a number is a multiple of its last bit; it fits
 //                       the parts unless these are subnormal, and then half a unit of bfloat16's

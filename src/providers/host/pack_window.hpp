@@ -24,7 +24,7 @@ struct PanelRange {
   std::int64_t depth;
 };
 
-// Lanes are pixels: runs of channels of one tap, for all lanes.
+// For lanes that are pixels: runs of channels of one tap, for all lanes.
 template <class T, class Stored, class Read>
 void pack_pixels(const Window& window, const Stored* data, const PanelRange& range,
                  const Read& read, T* panel) {
@@ -50,7 +50,7 @@ void pack_pixels(const Window& window, const Stored* data, const PanelRange& ran
   }
 }
 
-// Lanes are taps: runs of channels of one tap, for every pixel.
+// For lanes that are taps: runs of channels of one tap, for every pixel.
 template <class T, class Stored, class Read>
 void pack_taps(const Window& window, const Stored* data, const PanelRange& range, const Read& read,
                T* panel) {

@@ -20,13 +20,13 @@ namespace {
 // matrix.
 constexpr double least_shared_flops = 4e6;
 
-// The tile kernels and threads of a run.
+// The tile kernels and the number of threads of a run.
 struct Means {
   const TileKernels& kernels;
   int threads;
 };
 
-// Accumulators of parts of a product in the rows of out, which are written when all are done.
+// Collects the accumulators of parts of a product in the rows of out, and writes out at the end.
 template <class T, class Sum, class Multiply, class Writer>
 void run_parts(const GemmArguments& arguments, const std::vector<ProductPart>& parts,
                const TileKernel<T>& kernel, int threads, const Multiply& multiply,
@@ -98,7 +98,7 @@ void run_matrix(const GemmArguments& arguments, const TileKernel<T>& kernel, int
       [](const auto& product, auto finish) { multiply_blocked(product, finish); }, writer);
 }
 
-// With a writer for each batch, made by `writer_of`.
+// Multiplies with a writer for each batch, made by `writer_of`.
 template <class WriterOf>
 void run_batch(const GemmArguments& arguments, const Means& means, std::int64_t batch,
                const WriterOf& writer_of) {

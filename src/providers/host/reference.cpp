@@ -83,7 +83,7 @@ void collect_part(const ProductPart& part, bool is_compensated, PackedValue magn
   collect(product, {sums.magnitude.data(), nullptr, columns, part.rows});
 }
 
-// The same, one element at a time, where products of zeros in padding may be NaN.
+// The same, one element at a time, for convolutions in which products of zeros may be NaN.
 void collect_defined(const ProductPart& part, PackedValue magnitudes, std::int64_t columns,
                      ExactSums& sums) {
   platform::parallel_for(part.panels.a.lanes, 1, [&](std::int64_t begin, std::int64_t end) {

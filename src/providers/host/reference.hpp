@@ -18,8 +18,8 @@ struct ExactSums {
   std::vector<double> high;
   std::vector<double> low;  // empty unless an operand is float64; then the sum is high + low (Dot2)
   std::vector<double> magnitude;  // sum over k of |a|·|b|, if requested
-  // Of a convolution, where it matters: not 0 if a kernel that multiplies zeros in padding gets
-  // NaN. The sums are those of the definition, without these terms.
+  // For a convolution, if needed: not 0 if a kernel that multiplies zeros in padding gets NaN. The
+  // sums are those of the definition, without these terms.
   std::vector<std::uint8_t> may_be_nan;
 
   DoubleDouble at(std::int64_t index) const {
