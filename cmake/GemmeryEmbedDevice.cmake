@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # gemmery_embed_device(TARGET): adds the text of all device code to TARGET as data; src/jit/embedded.hpp declares how it is read.
+# gemmery_install_device_headers(DESTINATION folder …): the same files, for kernels of users that include them; -I of that folder finds all.
 
 function(gemmery_embed_device TARGET)
   set(SOURCE_DIR "${PROJECT_SOURCE_DIR}/src")
@@ -9,6 +10,7 @@ function(gemmery_embed_device TARGET)
   file(GLOB TABLES CONFIGURE_DEPENDS "${INCLUDE_DIR}/gemmery/*.def")
   list(APPEND HEADERS ${TABLES})
   list(SORT HEADERS)
+  set_property(GLOBAL PROPERTY GEMMERY_DEVICE_HEADERS ${HEADERS})
 
   set(LIST "${PROJECT_BINARY_DIR}/generated/embedded_headers.txt")
   set(OUTPUT "${PROJECT_BINARY_DIR}/generated/embedded_headers.cpp")
@@ -23,4 +25,9 @@ function(gemmery_embed_device TARGET)
     COMMENT "Embedding device headers"
     VERBATIM)
   target_sources(${TARGET} PRIVATE "${OUTPUT}")
+endfunction()
+
+function(gemmery_install_device_headers)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/device" ${ARGN} FILES_MATCHING PATTERN "*.cuh" PATTERN "*.hpp" PATTERN "*.def")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/gemmery" ${ARGN} FILES_MATCHING PATTERN "*.def")
 endfunction()

@@ -2,6 +2,7 @@
 // A prepared launch: compile once, pack once, then launch again and again with other memory. On GPU
 // 0 if there is one, else on the CPU.
 #include <cstdio>
+#include <iostream>
 #include <vector>
 
 #include <gemmery/gemmery.hpp>
@@ -55,16 +56,15 @@ int main() {
   const gemmery::GemmArguments arguments(matrix(a), matrix(b), matrix(out));
   const gemmery::Kernel kernel = gemmery::get_kernels(arguments).front();
   const gemmery::Artifact artifact = kernel.compile(arguments);  // also loads it on the device
-  gemmery::PreparedLaunch launch = artifact.bind(arguments);
+  gemmery::PreparedLaunch launch = artifact.bind(arguments, stream);
 
-  launch.launch(stream);
+  launch.launch();  // on the stream that it was bound with; launch(other) takes another
   const float first = first_element(out, stream);
   launch.set_data("B", other_b.data());
-  launch.launch(stream);
+  launch.launch();
   const float second = first_element(out, stream);
 
-  std::printf("%s on %s: %g, expected 128; then %g, expected 192\n", kernel.name().c_str(),
-              to_string(arguments.device()).c_str(), static_cast<double>(first),
-              static_cast<double>(second));
+  std::cout << kernel << " on " << arguments.device() << ": " << first << ", expected 128; then "
+            << second << ", expected 192\n";
   return first == 128 && second == 192 ? 0 : 1;
 }

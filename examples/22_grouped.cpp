@@ -26,7 +26,7 @@ int main() {
   const auto kernels = get_kernels(arguments);
   PreparedLaunch launch = kernels.at(0).compile(arguments).bind(arguments);
   const auto run = [&] {
-    launch.launch(Stream::cpu());
+    launch.launch();
     std::printf("first column:");
     for (std::int64_t row = 0; row < T; ++row)
       std::printf(" %g", static_cast<double>(out[static_cast<std::size_t>(row * N)]));

@@ -102,6 +102,12 @@ GEMMERY_API std::string to_string(const PerformanceCliff& cliff);
 GEMMERY_API std::vector<Device> devices();
 GEMMERY_API const DeviceInfo& device_info(Device device);
 
+// The facts of a device by its name: "cpu", "cuda:1" or "emulated:h200" as `to_string(Device)`
+// prints them, or one of `known_device_names()` ("h200"), which this machine need not have. Throws
+// Error: invalid_argument for another name, with the names that exist; unavailable for a missing
+// device.
+GEMMERY_API const DeviceInfo& device_info(std::string_view name);
+
 // Names of the providers, best first, including "user" even if it has no kernels yet.
 GEMMERY_API std::vector<std::string> provider_names();
 

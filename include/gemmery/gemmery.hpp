@@ -2,6 +2,8 @@
 // Everything that a user may include.
 #pragma once
 
+#include <gemmery/export.hpp>  // first: it refuses compilers below C++20
+
 #include <gemmery/arguments.hpp>
 #include <gemmery/artifact.hpp>
 #include <gemmery/buffer.hpp>
@@ -28,6 +30,7 @@
 #include <gemmery/kernel.hpp>
 #include <gemmery/log.hpp>
 #include <gemmery/measure.hpp>
+#include <gemmery/print.hpp>
 #include <gemmery/problem.hpp>
 #include <gemmery/status.hpp>
 #include <gemmery/stream.hpp>

@@ -233,8 +233,18 @@ class GEMMERY_API PreparedLaunch {
   // Enqueues the work on a stream of the operands' device; throws Error (launch, invalid_argument).
   void launch(Stream stream) { state_->launch(stream); }
 
+  // Enqueues the work on the launch's own stream: the one that `bind` was given, or the calling
+  // thread for operands on the CPU. Throws Error (invalid_argument) if it has none.
+  void launch() { state_->launch(own_stream()); }
+
+  // The stream of `launch()`; throws Error (invalid_argument) if the launch has none.
+  Stream own_stream() const;
+
  private:
+  friend class Artifact;
+
   std::unique_ptr<PreparedLaunchState> state_;
+  std::optional<Stream> own_stream_;
 };
 
 // A compiled kernel. Shared and immutable; copies are cheap.
@@ -259,6 +269,9 @@ class GEMMERY_API Artifact {
 
   // Packs a launch for these arguments; reserves the workspace that it needs.
   PreparedLaunch bind(const GemmArguments& arguments) const;
+  // The same for a launch with a stream of its own, which `PreparedLaunch::launch()` uses. The
+  // caller keeps the stream alive. Throws Error (invalid_argument) for a stream of another device.
+  PreparedLaunch bind(const GemmArguments& arguments, Stream own) const;
 
   const ArtifactState& state() const noexcept { return *state_; }
 

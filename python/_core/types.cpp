@@ -95,17 +95,9 @@ const DeviceInfo& typical_info(Target target) {
 
 const DeviceInfo* find_named(nb::handle cc) {
   if (!nb::isinstance<nb::str>(cc)) return nullptr;
-  static auto* const named = new std::vector<std::pair<std::string, DeviceInfo>>([] {
-    std::vector<std::pair<std::string, DeviceInfo>> infos;
-    for (const std::string_view name : known_device_names())
-      infos.emplace_back(name, *find_device_info(name));
-    return infos;
-  }());
   const std::string text = to_text(cc, "cc");
-  for (const auto& [name, info] : *named) {
-    if (name == text) return &info;
-  }
-  return nullptr;
+  const std::span<const std::string_view> known = known_device_names();
+  return std::ranges::find(known, text) == known.end() ? nullptr : &device_info(text);
 }
 
 }  // namespace
@@ -246,7 +238,10 @@ void bind_types(nb::module_& module) {
   module.def(
       "device_info",
       [](nb::handle device) -> DeviceInfo {
-        if (const DeviceInfo* const named = find_named(device)) return *named;
+        if (nb::isinstance<nb::str>(device)) {
+          const std::string name = to_text(device, "device");
+          if (name != "cuda") return device_info(name);
+        }
         return device_info(to_device(device, "device"));
       },
       nb::arg("device"), doc("device_info"));

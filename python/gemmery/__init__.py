@@ -82,6 +82,7 @@ from gemmery.kernel import Kernel
 from gemmery.manifest import Manifest
 from gemmery.matmul import matmul
 from gemmery.metadata import KernelMetadata
+from gemmery.own_kernels import get_include
 from gemmery.providers import Provider
 from gemmery.status import Status
 from gemmery.tensor import Stream, Tensor, as_tensor, empty, pointer_array, synchronize
@@ -158,6 +159,7 @@ __all__ = [
     "float32",
     "float64",
     "fusion",
+    "get_include",
     "get_kernels",
     "int8",
     "int32",

@@ -8,6 +8,7 @@ A registered kernel is like every other: `get_kernels` finds and ranks it, `expl
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, Unpack
@@ -24,6 +25,7 @@ __all__ = [
     "LaunchedDeclaration",
     "Operand",
     "Problem",
+    "get_include",
     "register_callable",
     "register_image",
     "register_source",
@@ -148,6 +150,16 @@ class LaunchedDeclaration(Declaration, _Launch, total=False):
     cluster: Sequence[int]
     shared_bytes: int
     clears_workspace: bool
+
+
+def get_include() -> str:
+    """The folder of the library's device headers, for the option -I of a compiler: `#include <device/mma/warp_mma.cuh>`.
+
+        register_source("mine", source, options=[f"-I{gemmery.get_include()}"], ...)
+
+    The headers are those of this version; other versions may name and arrange things differently.
+    """
+    return str(pathlib.Path(__file__).parent / "include")
 
 
 def register_source(name: str, source: str, *, options: Sequence[str] = (), **declared: Unpack[LaunchedDeclaration]) -> Kernel:

@@ -4,6 +4,7 @@
 #include <gemmery/error.hpp>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -348,6 +349,32 @@ std::vector<Device> devices() {
 
 const DeviceInfo& device_info(Device device) {
   return device.is_cpu() ? platform::host_device_info() : driver::open_device(device).info();
+}
+
+namespace {
+
+// The facts of all known devices by their names; never destroyed.
+const std::map<std::string_view, DeviceInfo>& facts_by_name() {
+  static const auto* const facts = [] {
+    auto* const map = new std::map<std::string_view, DeviceInfo>;
+    for (const std::string_view name : known_device_names())
+      map->emplace(name, *find_device_info(name));
+    return map;
+  }();
+  return *facts;
+}
+
+}  // namespace
+
+const DeviceInfo& device_info(std::string_view name) {
+  if (const auto known = facts_by_name().find(name); known != facts_by_name().end())
+    return known->second;
+  if (const std::optional<Device> device = parse_device(name)) return device_info(*device);
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "device",
+               .expected = "\"cpu\", \"cuda:0\", \"emulated:h200\", or one of the known devices",
+               .got = '"' + std::string(name) + '"',
+               .hint = fmt::format("known devices: {}", fmt::join(known_device_names(), ", "))});
 }
 
 // --- providers and history ----------------------------------------------------------------------

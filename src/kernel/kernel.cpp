@@ -173,7 +173,25 @@ PreparedLaunch Artifact::bind(const GemmArguments& given) const {
   const GemmArguments& arguments = *seen;
   const Kernel& own = kernel();
   require_support(own, arguments);
-  return state_->bind(arguments, own.family().workspace_bytes(own, arguments));
+  PreparedLaunch launch = state_->bind(arguments, own.family().workspace_bytes(own, arguments));
+  if (arguments.device().is_cpu()) launch.own_stream_ = Stream::cpu();
+  return launch;
+}
+
+PreparedLaunch Artifact::bind(const GemmArguments& arguments, Stream own) const {
+  kernel::check_stream(own, arguments.device());
+  PreparedLaunch launch = bind(arguments);
+  launch.own_stream_ = own;
+  return launch;
+}
+
+Stream PreparedLaunch::own_stream() const {
+  if (own_stream_) return *own_stream_;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "stream",
+               .expected = "a stream of the operands' device",
+               .got = "none",
+               .hint = "launch(stream), or give the launch its own: bind(arguments, stream)"});
 }
 
 }  // namespace gemmery

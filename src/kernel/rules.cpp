@@ -2,6 +2,7 @@
 // Operand rules, checked in the order in which a user reads operands.
 #include "kernel/rules.hpp"
 
+#include <gemmery/error.hpp>
 #include <gemmery/family.hpp>
 
 #include <algorithm>
@@ -148,6 +149,25 @@ Status check_determinism(const Kernel& kernel) {
   return Status::fail(
       "determinism: expected a kernel that gives equal bits for equal inputs, which "
       "GEMMERY_DETERMINISTIC asks for, got one whose bits may vary");
+}
+
+// --- streams ------------------------------------------------------------------------------------
+
+namespace {
+
+[[noreturn]] void throw_stream_error(Stream stream, Device operands) {
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "stream",
+               .expected = "a stream of the operands' device, " + to_string(operands),
+               .got = "a stream of " + to_string(stream.device()),
+               .hint = operands.is_cpu() ? "pass Stream::cpu()" : ""});
+}
+
+}  // namespace
+
+void check_stream(Stream stream, Device operands) {
+  if (stream.device() != operands) [[unlikely]]
+    throw_stream_error(stream, operands);
 }
 
 // --- targets ------------------------------------------------------------------------------------

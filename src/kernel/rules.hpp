@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a problem against a kernel's operand rules.
+// Checks a problem against a kernel's operand rules, and a stream against its operands.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -22,6 +22,9 @@ bool keeps_layout(LayoutRule layout, const MatrixType& matrix, std::int64_t rows
 // start one element apart (as may the columns of a single row): wide accesses cannot start there.
 std::uint8_t run_alignment(LayoutRule layout, const MatrixType& matrix, std::int64_t rows,
                            std::int64_t columns) noexcept;
+
+// Throws Error (invalid_argument) for a stream of another device than that of the operands.
+void check_stream(Stream stream, Device operands);
 
 // True if a kernel with the target `code` can be compiled for `asked`: the same target, or the same
 // architecture if the kernel uses only portable instructions (sm_90 for sm_90a).

@@ -10,6 +10,7 @@
 #include "driver/launch.hpp"
 #include "driver/stream.hpp"
 #include "jit/build.hpp"
+#include "kernel/rules.hpp"
 #include "platform/log.hpp"
 #include "runtime/launch_steps.hpp"
 #include "runtime/prepared_launch.hpp"
@@ -245,7 +246,7 @@ void DeviceArtifact::pack(const GemmArguments& arguments, const driver::GpuDevic
 }
 
 void DeviceArtifact::run(const GemmArguments& arguments, const RunOptions& options) const {
-  check_stream(options.stream, arguments.device());
+  kernel::check_stream(options.stream, arguments.device());
   if (is_empty_output(arguments.problem())) return;
   const LoadedKernel& loaded = ready_for(options.stream);
   const driver::ScopedContext current(*loaded.device);  // once for the steps below

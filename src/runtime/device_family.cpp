@@ -8,6 +8,7 @@
 
 #include "driver/driver.hpp"
 #include "driver/stream.hpp"
+#include "kernel/rules.hpp"
 #include "runtime/device_artifact.hpp"
 #include "runtime/kernel_store.hpp"
 #include "runtime/launch_steps.hpp"
@@ -90,7 +91,7 @@ Artifact DeviceFamily::compile(const Kernel& kernel, Target target) const {
 
 void DeviceFamily::run(const Kernel& kernel, const GemmArguments& arguments,
                        const RunOptions& options) const {
-  check_stream(options.stream, arguments.device());
+  kernel::check_stream(options.stream, arguments.device());
   if (is_empty_output(arguments.problem())) return;
   const driver::GpuDevice& device = gpu_of(kernel, arguments.device());
   const Target target = target_for(kernel, device.info());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a stream, clears a workspace, launches.
+// Clears a workspace, launches.
 #include "runtime/launch_steps.hpp"
 
 #include <gemmery/error.hpp>
@@ -13,13 +13,6 @@
 
 namespace gemmery::runtime {
 namespace {
-
-[[noreturn]] void throw_stream_error(Stream stream, Device operands) {
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = "stream",
-               .expected = "a stream of the operands' device, " + to_string(operands),
-               .got = "a stream of " + to_string(stream.device())});
-}
 
 driver::cuda::Result launch_plan(const driver::DriverApi& api, driver::cuda::Function function,
                                  LaunchPlan& plan, Stream stream) noexcept {
@@ -52,11 +45,6 @@ void write_address(std::byte* parameter, void* address) noexcept {
 }
 
 }  // namespace
-
-void check_stream(Stream stream, Device operands) {
-  if (stream.device() != operands) [[unlikely]]
-    throw_stream_error(stream, operands);
-}
 
 void place_workspace(const LoadedKernel& loaded, LaunchPlan& plan, void* workspace) {
   if (plan.workspace_slot != LaunchPlan::no_slot)

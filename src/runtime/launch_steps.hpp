@@ -9,9 +9,6 @@
 
 namespace gemmery::runtime {
 
-// Throws Error (invalid_argument) for a stream of another device than that of the operands.
-void check_stream(Stream stream, Device operands);
-
 // Writes the address of the workspace wherever the plan's kernels look for it.
 void place_workspace(const LoadedKernel& loaded, LaunchPlan& plan, void* workspace);
 

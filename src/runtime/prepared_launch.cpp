@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "kernel/rules.hpp"
 #include "runtime/launch_steps.hpp"
 
 namespace gemmery::runtime {
@@ -48,7 +49,7 @@ void DevicePreparedLaunch::set_scalar(std::string_view name, double value) {
 
 void DevicePreparedLaunch::launch(Stream stream) {
   driver::refuse_after_fork();
-  check_stream(stream, arguments_.device());
+  kernel::check_stream(stream, arguments_.device());
   if (is_empty_) return;
   if (plan_.workspace_bytes == 0) [[likely]] {
     put_launch(artifact_->kernel(), loaded_, plan_, stream);

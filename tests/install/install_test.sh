@@ -47,10 +47,35 @@ if cmake -S "$consumer" -B "$scratch/refused" -DCMAKE_PREFIX_PATH="$prefix" -DCM
   fail "find_package(gemmery 99.0) was satisfied by $version"
 fi
 
+# --- pages, examples and device headers -------------------------------------------------------------------------------
+
+pages=$(find "$prefix" -type d -path '*doc/gemmery')
+source_only=(tests bench/peers src/providers src/model)
+python3 tools/check_links.py "$pages" "${source_only[@]/#/--without=}" >"$scratch/log" || fail "$(cat "$scratch/log")"
+
+cmake -S "$pages/examples" -B "$scratch/examples" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$compiler" >"$scratch/log" 2>&1 &&
+  cmake --build "$scratch/examples" --target example_05_prepared_launch >>"$scratch/log" 2>&1 || fail "$(cat "$scratch/log")"
+"$scratch/examples/examples/05_prepared_launch" >"$scratch/log" || fail "an installed example failed: $(cat "$scratch/log")"
+
+device_headers=$(find "$prefix" -type d -name gemmery-device)
+abi=$(cd "$device_headers" && find device/abi -name '*.hpp')
+printf '#include <%s>\n' initializer_list $abi >"$scratch/headers.cpp"  # which CUDA's compilers include by themselves
+"$compiler" -std=c++20 -fsyntax-only -I"$device_headers" "$scratch/headers.cpp" || fail "device headers do not find each other"
+
+# --- an older standard is refused by one line -------------------------------------------------------------------------
+
+echo '#include <gemmery/gemmery.hpp>' >"$scratch/old.cpp"
+if "$compiler" -std=c++17 -fsyntax-only -I"$prefix/include" "$scratch/old.cpp" 2>"$scratch/log"; then fail "C++17 was accepted"; fi
+grep -m 1 'error:' "$scratch/log" | grep -q 'gemmery: expected C++20' || fail "C++17: $(cat "$scratch/log")"
+[ "$(grep -c 'error:' "$scratch/log")" -le 2 ] || fail "C++17: more than one complaint: $(cat "$scratch/log")"
+
+# --- pkg-config -------------------------------------------------------------------------------------------------------
+
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name gemmery.pc)")
 export PKG_CONFIG_PATH
 [ "$(pkg-config --modversion gemmery)" = "$version" ] || fail "pkg-config --modversion gemmery is not $version"
 read -ra flags <<<"$(pkg-config --cflags --libs gemmery)"
+[ -d "$(pkg-config --variable=device_includedir gemmery)/device" ] || fail "pkg-config's device_includedir has no device headers"
 "$compiler" -std=c++20 "$consumer/consumer.cpp" -o "$scratch/by_pkg_config" "${flags[@]}" \
   -Wl,-rpath,"$(pkg-config --variable=libdir gemmery)"
 run_consumer "$scratch/by_pkg_config" pkg-config

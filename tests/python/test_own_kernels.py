@@ -699,6 +699,16 @@ def test_what_is_no_callable_has_no_kernel():
         own_kernels.register_source("lacks", "", A="f32", B="f32", out="f32", parameters=[], grid=[1])
 
 
+def test_source_includes_the_device_headers_of_the_package():
+    with_header = "#include <device/ptx/warp.cuh>\n" + SOURCE.replace("NAME", "simple")
+    source = with_header.replace("threadIdx.x", "gemmery::device::ptx::tid_x()")
+    kernel = source_kernel(source=source, options=[f"-I{gemmery.get_include()}"])
+    try:
+        assert gemmery.verify(kernel, "gemm 20x40x30 a=f32", device="emulated:h200").passed
+    finally:
+        own_kernels.withdraw_kernel(kernel)
+
+
 # --- machine code ----------------------------------------------------------------------------------
 
 

@@ -130,6 +130,24 @@ TEST_P(OnDevice, streams_of_other_devices_are_refused) {
   operands.expect_untouched();
 }
 
+TEST_P(OnDevice, a_prepared_launch_uses_the_stream_that_it_was_bound_with) {
+  const OwnedStream stream(device());
+  Operands operands({}, stream);
+  const Artifact artifact = new_kernel().compile(operands.arguments());
+  EXPECT_EQ(error_of([&] { (void)artifact.bind(operands.arguments(), Stream::cpu()); }).operand(),
+            "stream");
+  PreparedLaunch without = artifact.bind(operands.arguments());
+  EXPECT_NE(std::string(error_of([&] { without.launch(); }).what()).find("bind(arguments, stream)"),
+            std::string::npos);
+  operands.expect_untouched();
+
+  PreparedLaunch with = artifact.bind(operands.arguments(), stream);
+  EXPECT_EQ(with.own_stream(), stream.get());
+  with.launch();
+  synchronize(stream);
+  operands.expect_right();
+}
+
 TEST_P(OnDevice, a_limit_of_multiprocessors_reaches_the_grid) {
   const OwnedStream stream(device());
   DirectDesign design{.number = 1'000'000};

@@ -9,6 +9,7 @@
 
 #include "kernel/codeless.hpp"
 #include "kernel/epilogue.hpp"
+#include "kernel/rules.hpp"
 #include "operation/pointed_memory.hpp"
 #include "platform/float_mode.hpp"
 #include "platform/host_info.hpp"
@@ -83,16 +84,6 @@ OperandRules make_rules(const ProductTypes& types, DType out, std::optional<DTyp
 }
 
 // --- artifacts ---
-
-void require_cpu_stream(Stream stream) {
-  if (stream.device().is_cpu()) return;
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = "stream",
-               .expected = "Stream::cpu(), where the operands are",
-               .got = "a stream of " + to_string(stream.device()),
-               .hint = {},
-               .cause = {}});
-}
 
 class HostLaunch final : public kernel::CodelessLaunch {
  public:
@@ -286,7 +277,7 @@ Artifact HostFamily::compile(const Kernel& kernel, Target) const {
 
 void HostFamily::run(const Kernel&, const GemmArguments& arguments,
                      const RunOptions& options) const {
-  require_cpu_stream(options.stream);
+  kernel::check_stream(options.stream, Device::cpu());
   operation::check_pointed_memory(arguments);
   const platform::DefaultFloatMode mode;
   if (arguments.group_memory() == nullptr) return multiply(arguments, options.max_multiprocessors);

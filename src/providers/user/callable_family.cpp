@@ -11,6 +11,7 @@
 #include "driver/driver.hpp"
 #include "driver/stream.hpp"
 #include "kernel/codeless.hpp"
+#include "kernel/rules.hpp"
 #include "platform/host_info.hpp"
 #include "providers/user/user_fault.hpp"
 #include "runtime/device_family.hpp"
@@ -31,7 +32,7 @@ class CallableLaunch final : public kernel::CodelessLaunch {
         workspace_(arguments.device(), workspace_bytes) {}
 
   void launch(Stream stream) override {
-    runtime::check_stream(stream, arguments().device());
+    kernel::check_stream(stream, arguments().device());
     if (runtime::is_empty_output(arguments().problem())) return;
     workspace_.use(stream, [&] {
       family_.call({.arguments = arguments(), .stream = stream, .workspace = workspace_.lend()});
@@ -86,7 +87,7 @@ Artifact CallableFamily::compile(const Kernel& kernel, Target target) const {
 
 void CallableFamily::run(const Kernel& kernel, const GemmArguments& arguments,
                          const RunOptions& options) const {
-  runtime::check_stream(options.stream, arguments.device());
+  kernel::check_stream(options.stream, arguments.device());
   if (runtime::is_empty_output(arguments.problem())) return;
   prepare_for(options.stream);
   const std::size_t bytes = workspace_bytes(kernel, arguments);
