@@ -355,7 +355,7 @@ class List(unittest.TestCase):
 
     def test_narrows_to_a_device_without_a_problem(self):
         families = {name.split("_")[0] for name in run("list", "--device", "b200").stdout.splitlines()}
-        self.assertEqual({re.sub(r"v?\d+$", "", family) for family in families}, {"sm80", "skinny", "simt"})
+        self.assertEqual({re.sub(r"v?\d+$", "", family) for family in families}, {"sm80", "skinny", "depthwise", "simt"})
         narrowed = ("--limit", "50")
         self.assertEqual(run("list", "--device", "b200", *narrowed).stdout, run("list", "--target", "sm_100", *narrowed).stdout)
 

@@ -867,13 +867,14 @@ std::span<const DeviceFault> device_faults() {
     faults.insert(faults.end(), wgmma_group_faults().begin(), wgmma_group_faults().end());
     faults.insert(faults.end(), mma_conv_faults().begin(), mma_conv_faults().end());
     faults.insert(faults.end(), wgmma_conv_faults().begin(), wgmma_conv_faults().end());
+    faults.insert(faults.end(), depthwise_faults().begin(), depthwise_faults().end());
     return faults;
   }();
   return all;
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 56> names{"simt",
+  constexpr std::array<std::string_view, 59> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, lists",
@@ -928,8 +929,11 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm80, wgrad",
                                                    "sm80, strided dgrad",
                                                    "skinny",
-                                                   "skinny parallel"};
-  static_assert(names.size() == static_cast<std::size_t>(SoundKernel::skinny_columns) + 1);
+                                                   "skinny parallel",
+                                                   "depthwise",
+                                                   "depthwise, strided dgrad",
+                                                   "depthwise, wgrad"};
+  static_assert(names.size() == static_cast<std::size_t>(SoundKernel::depthwise_wgrad) + 1);
   return names[static_cast<std::size_t>(kernel)];
 }
 

@@ -69,7 +69,10 @@ enum class SoundKernel : std::uint8_t {
   mma_wgrad,         // lines of B by pixels
   mma_phases,        // a dgrad with a stride
   skinny,            // B adjacent along k
-  skinny_columns     // B adjacent along columns, k in slices
+  skinny_columns,    // B adjacent along columns, k in slices
+  depthwise,         // strips of several taps
+  depthwise_phases,  // a dgrad with a stride
+  depthwise_wgrad    // chunks of taps, pixels in slices
 };
 
 // What a sound kernel makes of A B, in the words of a problem line; empty: A B itself.
@@ -105,7 +108,8 @@ constexpr bool is_simt(SoundKernel kernel) noexcept { return kernel <= SoundKern
 constexpr bool is_of_convolutions(SoundKernel kernel) noexcept {
   return (kernel >= SoundKernel::conv_fprop && kernel <= SoundKernel::conv_wgrad) ||
          (kernel >= SoundKernel::wgmma_fprop && kernel <= SoundKernel::wgmma_taps) ||
-         (kernel >= SoundKernel::mma_fprop && kernel <= SoundKernel::mma_phases);
+         (kernel >= SoundKernel::mma_fprop && kernel <= SoundKernel::mma_phases) ||
+         kernel >= SoundKernel::depthwise;
 }
 
 // Whether it is one of the family sm80.
@@ -115,7 +119,12 @@ constexpr bool is_mma(SoundKernel kernel) noexcept {
 constexpr bool is_mma_of_groups(SoundKernel kernel) noexcept {
   return kernel >= SoundKernel::mma_groups && kernel <= SoundKernel::mma_listed;
 }
-constexpr bool is_skinny(SoundKernel kernel) noexcept { return kernel >= SoundKernel::skinny; }
+constexpr bool is_depthwise(SoundKernel kernel) noexcept {
+  return kernel >= SoundKernel::depthwise;
+}
+constexpr bool is_skinny(SoundKernel kernel) noexcept {
+  return kernel == SoundKernel::skinny || kernel == SoundKernel::skinny_columns;
+}
 
 // Whether blocks of sm90 share tiles through the workspace.
 constexpr bool has_parts(SoundKernel kernel) noexcept {
@@ -133,6 +142,7 @@ std::span<const DeviceFault> mma_group_faults() noexcept;    // of them
 std::span<const DeviceFault> wgmma_group_faults() noexcept;  // of them
 std::span<const DeviceFault> mma_conv_faults() noexcept;     // of them
 std::span<const DeviceFault> wgmma_conv_faults() noexcept;   // of them
+std::span<const DeviceFault> depthwise_faults() noexcept;    // of them
 
 // "sm90 coop, reductions".
 std::string_view name(SoundKernel kernel) noexcept;

@@ -16,6 +16,8 @@
 
 #include "kernel/epilogue.hpp"
 #include "kernel/rules.hpp"
+#include "providers/templates/depthwise/design.hpp"
+#include "providers/templates/depthwise/family.hpp"
 #include "providers/templates/repacking.hpp"
 #include "providers/templates/simt/design.hpp"
 #include "providers/templates/simt/family.hpp"
@@ -29,6 +31,7 @@
 namespace gemmery::conformance {
 namespace {
 
+using templates::DepthwiseTile;
 using templates::SimtTile;
 using templates::SkinnyTile;
 using templates::Sm80Tile;
@@ -46,7 +49,8 @@ static_assert(std::has_unique_object_representations_v<Mark>);
 
 constexpr std::size_t mark_offset = DesignBytes::capacity - sizeof(Mark);
 static_assert(sizeof(SimtTile) <= mark_offset && sizeof(Sm80Tile) <= mark_offset &&
-              sizeof(Sm90Tile) <= mark_offset && sizeof(SkinnyTile) <= mark_offset);
+              sizeof(Sm90Tile) <= mark_offset && sizeof(SkinnyTile) <= mark_offset &&
+              sizeof(DepthwiseTile) <= mark_offset);
 
 template <class Tile>
 DesignBytes marked(const Tile& tile, const Mark& mark) {
@@ -252,6 +256,26 @@ OperandRules skinny_rules(SoundKernel kernel) {
                       .layout = is_along_k ? LayoutRule::column : LayoutRule::row,
                       .alignment = 16};
   return {.a = a, .b = b, .c = {}, .out = any, .accumulator = DType::float32};
+}
+
+// Two tiles of channels; taps of a line together, or one by one in phases; two chunks of taps.
+DepthwiseTile depthwise_tile_of(SoundKernel kernel) {
+  DepthwiseTile tile{.taps = 3, .pixels = 4, .channels = 4, .lanes = 4};
+  if (kernel == SoundKernel::depthwise_phases) {
+    tile.kind = abi::DepthwiseKind::strided_dgrad;
+    tile.taps = 1;
+  }
+  if (kernel == SoundKernel::depthwise_wgrad) {
+    tile.kind = abi::DepthwiseKind::wgrad;
+    tile.rows = 2;
+    tile.slices = 3;
+  }
+  return tile;
+}
+
+OperandRules depthwise_rules() {
+  const OperandRule any{.dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};
+  return {.a = any, .b = any, .c = {}, .out = any, .accumulator = DType::float32};
 }
 
 OperandRules sm80_rules(SoundKernel kernel) {
@@ -465,6 +489,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
     if (has_few_blocks(fault.kernel)) return pack_in_few_blocks(request, plan);
     if (is_mma(fault.kernel)) return sm80_.pack(request, plan);
     if (is_skinny(fault.kernel)) return skinny_.pack(request, plan);
+    if (is_depthwise(fault.kernel)) return pack_depthwise(request, plan);
     const driver::DriverApi api = faulty_api(fault, request.driver);
     sm90_.pack({.kernel = request.kernel,
                 .arguments = request.arguments,
@@ -494,12 +519,26 @@ class DeviceMutants final : public runtime::DeviceFamily {
                plan);
   }
 
+  // So that blocks have several tiles of strips, and of channels.
+  void pack_depthwise(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
+    DeviceInfo small = request.device;
+    small.multiprocessors = 1;
+    depthwise_.pack({.kernel = request.kernel,
+                     .arguments = request.arguments,
+                     .device = small,
+                     .max_multiprocessors = 3,
+                     .driver = request.driver},
+                    plan);
+  }
+
   Kernel make(std::size_t row) const {
     const SoundKernel sound = device_faults()[row].kernel;
     const Mark mark{.row = static_cast<std::uint16_t>(row), .delays = 0};
     if (is_mma(sound)) return Kernel(*this, sm80_rules(sound), marked(sm80_tile_of(sound), mark));
     if (is_skinny(sound))
       return Kernel(*this, skinny_rules(sound), marked(skinny_tile_of(sound), mark));
+    if (is_depthwise(sound))
+      return Kernel(*this, depthwise_rules(), marked(depthwise_tile_of(sound), mark));
     return is_simt(sound) ? Kernel(*this, simt_rules(sound), marked(simt_tile_of(sound), mark))
                           : Kernel(*this, sm90_rules(sound), marked(sm90_tile_of(sound), mark),
                                    epilogue_of(sound));
@@ -509,9 +548,11 @@ class DeviceMutants final : public runtime::DeviceFamily {
     if (is_simt(fault_of(kernel).kernel)) return simt_;
     if (is_mma(fault_of(kernel).kernel)) return sm80_;
     if (is_skinny(fault_of(kernel).kernel)) return skinny_;
+    if (is_depthwise(fault_of(kernel).kernel)) return depthwise_;
     return sm90_;
   }
 
+  templates::DepthwiseFamily depthwise_;
   templates::SimtFamily simt_;
   templates::SkinnyFamily skinny_;
   templates::Sm80Family sm80_;

@@ -121,6 +121,16 @@ constexpr const char* wgmma_phase_lines[] = {
 constexpr const char* wgmma_tap_lines[] = {
     "conv2d_wgrad 2x9x11x40 k=72 r=3 s=3 pad=1 stride=2 a=bf16 out=f32",
     "conv2d_wgrad 2x7x6x144 k=48 r=2 s=3 pad=1 groups=2 a=bf16 out=f32"};
+// Strips that lines do not fill, two tiles of channels, channels one by one.
+constexpr const char* depthwise_lines[] = {
+    "conv2d_fprop 3x19x21x32 k=32 r=3 s=3 pad=2:1,1:2 dilation=2,1 groups=32 a=f32",
+    "conv2d_fprop 2x9x11x19 k=38 r=2 s=3 pad=1 groups=19 mode=convolution a=f32"};
+constexpr const char* depthwise_phase_lines[] = {
+    "conv2d_dgrad 3x19x21x32 k=32 r=3 s=3 pad=2:1,1:2 stride=2 groups=32 a=f32",
+    "conv2d_dgrad 2x17x16x19 k=19 r=4 s=5 pad=2 stride=3,2 groups=19 mode=convolution a=f32"};
+constexpr const char* depthwise_wgrad_lines[] = {
+    "conv2d_wgrad 5x19x21x32 k=32 r=3 s=3 pad=2:1,1:2 stride=2,1 groups=32 a=f32",
+    "conv2d_wgrad 5x9x11x19 k=38 r=3 s=4 pad=1 groups=19 a=f32"};
 // With single rows and columns among them, and operands of both layouts.
 constexpr const char* list_lines[] = {
     "grouped_gemm 90x64x40 groups=9 list=host a=f32",
@@ -184,6 +194,12 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
     return {std::begin(wgmma_phase_lines), std::end(wgmma_phase_lines)};
   if (kernel == SoundKernel::wgmma_taps)
     return {std::begin(wgmma_tap_lines), std::end(wgmma_tap_lines)};
+  if (kernel == SoundKernel::depthwise)
+    return {std::begin(depthwise_lines), std::end(depthwise_lines)};
+  if (kernel == SoundKernel::depthwise_phases)
+    return {std::begin(depthwise_phase_lines), std::end(depthwise_phase_lines)};
+  if (kernel == SoundKernel::depthwise_wgrad)
+    return {std::begin(depthwise_wgrad_lines), std::end(depthwise_wgrad_lines)};
   if (kernel == SoundKernel::mma_fprop)
     return {std::begin(mma_fprop_lines), std::end(mma_fprop_lines)};
   if (kernel == SoundKernel::mma_dgrad)

@@ -42,6 +42,21 @@ Dimension draw_dimension(bool is_strided, Choices& choices) {
   return one;
 }
 
+// A dimension whose taps and stride are those that a kernel is made for, if it is for some.
+void take_own_filter(const Kernel& kernel, Dimension& one) {
+  const auto number = [&](std::string_view field) {
+    const std::string_view value = kernel.metadata().design_value(field);
+    return value.empty() || value == "any" ? 0 : value.front() - '0';
+  };
+  const std::int64_t taps = number("filter_width");
+  if (taps == 0) return;
+  one.filter = taps;
+  one.dilation = 1;
+  one.image = std::max(one.image, taps);
+  if (kernel.metadata().design_value("convolution") != "dgrad")
+    one.stride = number("filter_stride");
+}
+
 std::string operand_text(std::string_view name, DType dtype) {
   return fmt::format(" {}={}", name, alias(dtype));
 }
@@ -58,7 +73,6 @@ GemmProblem random_convolution(const Kernel& kernel, Choices& choices) {
                               ? static_cast<std::size_t>(choices.between(1, 3))
                               : static_cast<std::size_t>(own_dimensions.front() - '0');
   const bool has_phases = !kernel.metadata().design_value("stride").empty();
-  const std::int64_t groups = choices.percent(25) && !has_phases ? choices.between(2, 3) : 1;
   std::string extents, filter, padding, stride, dilation;
   for (std::size_t d = 0; d < dimensions; ++d) {
     Dimension one = draw_dimension(kind != "dgrad", choices);
@@ -66,6 +80,7 @@ GemmProblem random_convolution(const Kernel& kernel, Choices& choices) {
     if (has_phases && d + 2 >= dimensions)
       one.stride = choices.between(d + 1 == dimensions ? 2 : 1, 2);
     const std::string_view comma = d == 0 ? "" : ",";
+    if (d + 1 == dimensions) take_own_filter(kernel, one);
     extents += fmt::format("x{}", one.image);
     filter += fmt::format(" {}={}", filter_names[3 - dimensions + d], one.filter);
     padding += fmt::format("{}{}:{}", comma, one.lower, one.upper);
@@ -73,15 +88,23 @@ GemmProblem random_convolution(const Kernel& kernel, Choices& choices) {
     dilation += fmt::format("{}{}", comma, one.dilation);
   }
   const bool pads_taps = !kernel.metadata().design_value("taps").empty();
-  const bool has_stages = !own_dimensions.empty() && !pads_taps && (groups > 1 || kind == "wgrad");
-  const auto draw_count = [&] {
+  const auto draw_count = [&](std::int64_t groups) {
+    const bool has_stages =
+        !own_dimensions.empty() && !pads_taps && (groups > 1 || kind == "wgrad");
     const auto stage = static_cast<std::int64_t>(128 / byte_width(rules.a.dtype));
     return groups * (has_stages ? stage * choices.between(1, 2) : draw_channels(rules, choices));
   };
+  std::int64_t groups = choices.percent(25) && !has_phases ? choices.between(2, 3) : 1;
+  std::int64_t channels = draw_count(groups);
+  std::int64_t filters = draw_count(groups);
+  if (kernel.metadata().design_value("groups") == "depthwise") {
+    groups = channels = choices.percent(60) ? 8 * choices.between(1, 4) : choices.between(2, 20);
+    filters = channels * (choices.percent(70) ? 1 : choices.between(2, 3));
+  }
   std::string line =
       fmt::format("conv{}d_{} {}{}x{} k={}{} pad={} stride={} dilation={} groups={}{}", dimensions,
-                  kind, choices.between(1, 3), extents, draw_count(), draw_count(), filter, padding,
-                  stride, dilation, groups, choices.percent(20) ? " mode=convolution" : "");
+                  kind, choices.between(1, 3), extents, channels, filters, filter, padding, stride,
+                  dilation, groups, choices.percent(20) ? " mode=convolution" : "");
   line += operand_text("a", rules.a.dtype) + operand_text("b", rules.b.dtype) +
           operand_text("out", rules.out.dtype) + operand_text("acc", rules.accumulator);
   if (rules.has_c) line += operand_text("c", rules.c.dtype);

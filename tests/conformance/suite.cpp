@@ -146,6 +146,8 @@ class Case {
   // any strides, or batches by pointers where there are none: another one is listed then if it is
   // faster, which may have other tiles. So it is where a kernel of sm80 stores to any strides: of a
   // column-major out, discovery offers kernels that compute out^T, whose tiles fit other operands.
+  // Kernels of depthwise convolutions serve other filters and numbers of channels than those that
+  // they are offered for, too.
   bool asks_for_less() const {
     const OperandRules& rules = kernel_.operands();
     const GemmProblem& problem = trial_.line.problem;
@@ -154,6 +156,7 @@ class Case {
     return rules.a.alignment < problem.a.alignment || rules.b.alignment < problem.b.alignment ||
            (takes_any_strides && kernel_.family().name() == "skinny") ||
            (rules.out.layout == LayoutRule::any && kernel_.family().name() == "sm80") ||
+           kernel_.family().name() == "depthwise" ||
            (kernel_.metadata().design_value("batches") == "pointers" &&
             !kernel::has_pointers(problem));
   }

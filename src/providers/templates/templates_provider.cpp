@@ -2,6 +2,7 @@
 // The list of our GPU families, best first.
 #include "providers/templates/templates_provider.hpp"
 
+#include "providers/templates/depthwise/family.hpp"
 #include "providers/templates/elementwise/family.hpp"
 #include "providers/templates/simt/family.hpp"
 #include "providers/templates/skinny/family.hpp"
@@ -16,6 +17,7 @@ std::vector<std::unique_ptr<Family>> make_families() {
   families.push_back(std::make_unique<Sm80Family>());
   families.push_back(std::make_unique<SkinnyFamily>());
   families.push_back(std::make_unique<ElementwiseFamily>());
+  families.push_back(std::make_unique<DepthwiseFamily>());
   families.push_back(std::make_unique<SimtFamily>());
   return families;
 }

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "epilogue/cost.hpp"
 #include "model/streamed_gemm.hpp"
+#include "providers/templates/epilogue_time.hpp"
 #include "providers/templates/split_schedule.hpp"
 
 namespace gemmery::templates {
@@ -48,19 +48,6 @@ double instructions_per_load(const abi::SkinnyDesign& design, const DeviceInfo& 
 }
 
 double element_bytes(const MatrixType& matrix) { return bit_width(matrix.dtype) / 8.0; }
-
-// Time of an emitted epilogue's arithmetic. Elements are few, and each block has some.
-double epilogue_us(const GemmProblem& problem, const DeviceInfo& device) {
-  if (problem.epilogue == default_epilogue) return 0;
-  const epilogue::Graph& graph = rules_of(problem.epilogue).program.graph();
-  constexpr double instructions_a_clock = 128;
-  constexpr double slow_a_clock = 16;
-  const double clocks = epilogue::count_instructions(graph) / instructions_a_clock +
-                        epilogue::count_slow_results(graph) / slow_a_clock;
-  const double elements = static_cast<double>(problem.l) * static_cast<double>(problem.m) *
-                          static_cast<double>(problem.n);
-  return elements * clocks / (std::max(device.multiprocessors, 1) * device.clock_ghz * 1e3);
-}
 
 double tile_count(const abi::SkinnyDesign& design, const SkinnyTile& tile,
                   const GemmProblem& problem) {
