@@ -87,14 +87,18 @@ enum class Layout : std::uint8_t {
 };
 
 // The order in which tiles are visited; results do not depend on it. IdentityN visits bands of N
-// columns of tiles, row by row.
+// columns of tiles, row by row. Those of a strided dgrad are taken by Conv2dOperation alone
+// (describe_conv.hpp).
 enum class SwizzlingFunctor : std::uint8_t {
   IdentitySwizzle1,
   IdentitySwizzle2,
   IdentitySwizzle4,
   IdentitySwizzle8,
   HorizontalSwizzle,
-  BatchedIdentitySwizzle
+  BatchedIdentitySwizzle,
+  StridedDgradIdentitySwizzle1,
+  StridedDgradIdentitySwizzle4,
+  StridedDgradHorizontalSwizzle
 };
 
 GEMMERY_API std::string_view name(OpcodeClass opcode_class) noexcept;

@@ -34,10 +34,6 @@ std::vector<Pointer> to_pointers(const Addresses& addresses) {
   return pointers;
 }
 
-Stream stream_on(Device device, nb::handle stream) {
-  return Stream::of(stream.is_none() ? nullptr : to_stream_handle(stream, device), device);
-}
-
 // --- operations ----------------------------------------------------------------------------------
 
 PyDescribedArguments make_arguments(const PyGemmOperation& operation,
@@ -56,32 +52,6 @@ PyDescribedArguments make_arguments(const PyGemmOperation& operation,
                                    .split_k_slices = slices,
                                    .batch = batch,
                                    .bias = bias})};
-}
-
-// A first launch on a GPU compiles, which Ctrl-C must end.
-template <class Arguments>
-void compile_before_first_launch(Arguments& arguments) {
-  const Device device = arguments.native.device();
-  if (arguments.is_compiled || device.type == DeviceType::emulated) return;
-  std::vector<CompileJob> jobs;
-  for (const Kernel& kernel : arguments.native.kernels())
-    jobs.push_back({kernel, kernel.family().target_for(kernel, device_info(device))});
-  std::vector<CompileResult> results;
-  run_interruptibly(
-      [&](const std::stop_token& stop) { results = compile_all(jobs, {.stop = stop}); });
-  for (const CompileResult& result : results) {
-    if (result.error) throw *result.error;
-  }
-  arguments.is_compiled = true;
-}
-
-void launch(const PyGemmOperation& self, PyDescribedArguments& arguments, nb::handle stream) {
-  const Device device = arguments.native.device();
-  const Stream on = stream_on(device, stream);
-  with_nvrtc([&] {
-    compile_before_first_launch(arguments);
-    run_on(device, [&] { self.operation.run(arguments.native, on); });
-  });
 }
 
 void launch_groups(PyDescribedGroups& arguments, nb::handle stream) {
@@ -109,23 +79,26 @@ PyDescribedGroups make_groups(const PyGemmOperation& operation, describe::Schedu
   return {.operation = grouped, .native = std::move(arguments)};
 }
 
-template <class Arguments>
-std::vector<PyKernel> kernels_of(const Arguments& arguments) {
-  std::vector<PyKernel> kernels;
-  for (const Kernel& kernel : arguments.native.kernels()) kernels.push_back({.kernel = kernel});
-  return kernels;
+// The operation as a job, for its own target or the given one.
+CompileJob job_of(nb::handle operation, std::optional<Target> target) {
+  if (nb::isinstance<PyConvOperation>(operation)) {
+    const auto& conv = nb::cast<const PyConvOperation&>(operation).operation;
+    return {conv, target.value_or(conv.target())};
+  }
+  const auto& gemm = nb::cast<const PyGemmOperation&>(operation).operation;
+  return {gemm, target.value_or(gemm.target())};
 }
 
 // For each operation None, or the exception that it failed with.
-nb::list add_module(const std::vector<const PyGemmOperation*>& given, nb::handle target) {
-  std::vector<GemmOperationUniversal> operations;
-  for (const PyGemmOperation* const one : given) operations.push_back(one->operation);
+nb::list add_module(nb::sequence operations, nb::handle target) {
   const std::optional<Target> wanted =
       target.is_none() ? std::nullopt : std::optional(to_target(target));
+  std::vector<CompileJob> jobs;
+  for (const nb::handle operation : operations) jobs.push_back(job_of(operation, wanted));
   std::vector<CompileResult> results;
   with_nvrtc([&] {
     run_interruptibly(
-        [&](const std::stop_token&) { results = describe::add_module(operations, wanted); });
+        [&](const std::stop_token& stop) { results = compile_all(jobs, {.stop = stop}); });
   });
   nb::list outcomes;
   for (const CompileResult& result : results)
@@ -133,24 +106,9 @@ nb::list add_module(const std::vector<const PyGemmOperation*>& given, nb::handle
   return outcomes;
 }
 
-int visit_operation(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<PyGemmOperation>(self)->metadata.ptr());
-  return 0;
-}
-
-int clear_operation(PyObject* self) {
-  if (nb::inst_ready(self)) nb::inst_ptr<PyGemmOperation>(self)->metadata.reset();
-  return 0;
-}
-
-PyType_Slot operation_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_operation)},
-                                 {Py_tp_clear, reinterpret_cast<void*>(clear_operation)},
-                                 {0, nullptr}};
-
 void bind_operations(nb::module_& module) {
   nb::class_<PyGemmOperation, PyKernel>(module, "GemmOperationUniversal",
-                                        nb::type_slots(operation_slots),
+                                        nb::type_slots(operation_slots<PyGemmOperation>()),
                                         "A described kernel; gemmery.describe has its class.")
       .def("__init__",
            [](PyGemmOperation* self, int compute_capability, const describe::TileDescription& tile,
@@ -171,7 +129,8 @@ void bind_operations(nb::module_& module) {
            [](const PyGemmOperation& self, double alpha, double beta, std::vector<double> args) {
              return self.operation.epilogue_type(alpha, beta, std::move(args));
            })
-      .def("launch", &launch, nb::arg("arguments"), nb::arg("stream").none() = nb::none());
+      .def("launch", &launch_operation<PyGemmOperation, PyDescribedArguments>, nb::arg("arguments"),
+           nb::arg("stream").none() = nb::none());
   nb::class_<PyDescribedArguments>(module, "DescribedArguments",
                                    "Checked operands of one described operation.")
       .def("__init__",
@@ -302,6 +261,7 @@ void bind_pool(nb::module_& module) {
 void bind_described_operations(nb::module_& module) {
   bind_descriptions(module);
   bind_operations(module);
+  bind_described_convolutions(module);
   bind_reductions(module);
   bind_pool(module);
 }

@@ -23,19 +23,6 @@ using describe::VisitorOperand;
 
 // --- words ---------------------------------------------------------------------------------------
 
-// The enumerators from 0 to `last`, under the names that the library gives them.
-template <class Word>
-auto bind_words(nb::module_& module, const char* type, Word last, const char* doc) {
-  nb::enum_<Word> words(module, type, doc);
-  for (int at = 0; at <= static_cast<int>(last); ++at) {
-    const auto word = static_cast<Word>(at);
-    words.value(std::string(describe::name(word)).c_str(), word);
-  }
-  words.def("__str__", [](Word word) { return describe::name(word); });
-  words.def("__repr__", [](Word word) { return "describe." + std::string(describe::name(word)); });
-  return words;
-}
-
 void bind_all_words(nb::module_& module) {
   using enum describe::MathOperation;
   bind_words(module, "OpcodeClass", describe::OpcodeClass::TensorOp,
@@ -46,7 +33,7 @@ void bind_all_words(nb::module_& module) {
              "Scalar types; tfloat32 is stored as float32.")
       .def_prop_ro("dtype", [](Element element) { return describe::storage_type(element); });
   bind_words(module, "Layout", describe::Layout::TensorC32RSK32, "Packed orders of memory.");
-  bind_words(module, "SwizzlingFunctor", describe::SwizzlingFunctor::BatchedIdentitySwizzle,
+  bind_words(module, "SwizzlingFunctor", describe::SwizzlingFunctor::StridedDgradHorizontalSwizzle,
              "The order in which tiles are visited; results do not depend on it.");
   bind_words(module, "GemmMode", describe::Mode::Array,
              "The meaning of a GEMM's pointers and slices.");

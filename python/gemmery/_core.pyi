@@ -1014,6 +1014,9 @@ class SwizzlingFunctor(enum.Enum):
     IdentitySwizzle8 = 3
     HorizontalSwizzle = 4
     BatchedIdentitySwizzle = 5
+    StridedDgradIdentitySwizzle1 = 6
+    StridedDgradIdentitySwizzle4 = 7
+    StridedDgradHorizontalSwizzle = 8
 
 class SchedulerMode(enum.Enum):
     Device = 0
@@ -1024,6 +1027,30 @@ class GemmMode(enum.Enum):
     GemmSplitKParallel = 1
     Batched = 2
     Array = 3
+
+class ConvOperator(enum.Enum):
+    fprop = 0
+    dgrad = 1
+    wgrad = 2
+
+class ConvMode(enum.Enum):
+    cross_correlation = 0
+    convolution = 1
+
+class IteratorAlgorithm(enum.Enum):
+    analytic = 0
+    optimized = 1
+    fixed_channels = 2
+    few_channels = 3
+
+class StrideSupport(enum.Enum):
+    Strided = 0
+    Unity = 1
+
+class SplitKMode(enum.Enum):
+    None_ = 0
+    Serial = 1
+    Parallel = 2
 
 class Activation(enum.Enum):
     identity = 0
@@ -1150,7 +1177,48 @@ class DescribedGroupedArguments:
     @property
     def kernels(self) -> list[Kernel]: ...
 
-def add_module(operations: Sequence[GemmOperationUniversal], target: str | None) -> list[Exception | None]:
+class Conv2dOperation(Kernel):  # type: ignore[misc]
+    def __init__(
+        self,
+        conv_kind: ConvOperator,
+        iterator_algorithm: IteratorAlgorithm,
+        compute_capability: int,
+        tile_description: TileDescription,
+        operands: tuple[TensorDescription, TensorDescription, TensorDescription],
+        stride_support: StrideSupport,
+        epilogue_functor: EpilogueFunctor,
+        swizzling_functor: SwizzlingFunctor,
+    ) -> None: ...
+    def emit(self) -> str: ...
+    def describe(self) -> str: ...
+    def has_same_description(self, other: Conv2dOperation) -> bool: ...
+    def output_op(self, alpha: float, beta: float, activation_args: Sequence[float]) -> OutputOp: ...
+    def launch(self, arguments: DescribedConvArguments, stream: StreamLike = None) -> None: ...
+
+class Conv2dSize:
+    def __init__(self, numbers: tuple[int, ...], mode: ConvMode, output: tuple[int, int] | None) -> None: ...
+    @property
+    def output(self) -> tuple[int, int]: ...
+    def gemm(self, kind: ConvOperator) -> tuple[int, int, int]: ...
+
+class DescribedConvArguments:
+    def __init__(
+        self,
+        operation: Conv2dOperation,
+        size: Conv2dSize,
+        addresses: tuple[int, ...],
+        device: DeviceLike,
+        mode: SplitKMode,
+        op: OutputOp,
+        slices: int,
+        bias: bool,
+    ) -> None: ...
+    @property
+    def kernels(self) -> list[Kernel]: ...
+    @property
+    def partials(self) -> Partials: ...
+
+def add_module(operations: Sequence[GemmOperationUniversal | Conv2dOperation], target: str | None) -> list[Exception | None]:
     """Compiles operations; returns None for each one that succeeded, or the error text."""
 
 class Partials:

@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "core/arithmetic.hpp"
+#include "describe/argument_checks.hpp"
 #include "describe/arguments_state.hpp"
 #include "describe/bound_problem.hpp"
 #include "describe/described_kernel.hpp"
@@ -35,8 +36,7 @@ void check_sizes(const GemmCoord& size, const GemmOptions& options) {
              std::to_string(extent));
   }
   if (options.batch < 1) refuse("batch", "at least 1", std::to_string(options.batch));
-  if (options.split_k_slices < 1 || options.split_k_slices > 65535)
-    refuse("split_k_slices", "from 1 to 65535", std::to_string(options.split_k_slices));
+  check_slices(options.split_k_slices);
   const bool is_batched = options.gemm_mode == Mode::Batched || options.gemm_mode == Mode::Array;
   if (is_batched && options.split_k_slices != 1)
     refuse("split_k_slices", fmt::format("1 in mode {}", name(options.gemm_mode)),
@@ -44,21 +44,6 @@ void check_sizes(const GemmCoord& size, const GemmOptions& options) {
   if (!is_batched && options.batch != 1)
     refuse("batch", fmt::format("1 in mode {}", name(options.gemm_mode)),
            std::to_string(options.batch), "use Mode::Batched or Mode::Array");
-}
-
-// The extent of a packed operand along which elements are contiguous.
-struct Adjacent {
-  const char* extent_name;
-  std::int64_t extent;
-};
-
-void check_multiple(std::string_view operand, const TensorDescription& tensor,
-                    const Adjacent& adjacent) {
-  if (adjacent.extent % tensor.alignment == 0) return;
-  refuse(operand,
-         fmt::format("{} a multiple of {}, the alignment of {} ({})", adjacent.extent_name,
-                     tensor.alignment, operand, name(tensor.layout)),
-         std::to_string(adjacent.extent), "describe the kernel with a smaller alignment");
 }
 
 void check_extents(const GemmDescription& description, const GemmCoord& size) {
@@ -81,17 +66,6 @@ void check_extents(const GemmDescription& description, const GemmCoord& size) {
   check_multiple("C", description.C, is_row(description.C) ? n : m);
 }
 
-void check_pointer(std::string_view operand, const TensorDescription& tensor, const void* data,
-                   bool has_elements) {
-  const auto bytes =
-      byte_width(storage_type(tensor.element)) * static_cast<std::size_t>(tensor.alignment);
-  const auto address = reinterpret_cast<std::uintptr_t>(data);
-  if (data == nullptr && has_elements) refuse(operand, "memory", "a null pointer");
-  if (address % bytes != 0)
-    refuse(operand, fmt::format("an address that is a multiple of {} bytes", bytes),
-           fmt::format("{:#x}", address), "describe the kernel with a smaller alignment");
-}
-
 template <class Pointer>
 void check_pointers(std::string_view operand, const TensorDescription& tensor,
                     const std::vector<Pointer>& pointers, std::size_t expected, bool has_elements) {
@@ -99,11 +73,6 @@ void check_pointers(std::string_view operand, const TensorDescription& tensor,
     refuse(operand, fmt::format("{} pointer{}", expected, expected == 1 ? "" : "s"),
            std::to_string(pointers.size()));
   for (const auto* const data : pointers) check_pointer(operand, tensor, data, has_elements);
-}
-
-TensorDescription without_alignment(TensorDescription tensor) {
-  tensor.alignment = 1;
-  return tensor;
 }
 
 void check_memory(const GemmDescription& description, const GemmCoord& size,
@@ -121,18 +90,6 @@ void check_memory(const GemmDescription& description, const GemmCoord& size,
   // The alignment of C applies to a matrix; a bias needs only the alignment of an element.
   check_pointers("C", options.bias ? without_alignment(description.C) : description.C, pointers.C,
                  count, reads_c && has_out);
-}
-
-void check_device(const GemmDescription& description, Device device) {
-  if (device.is_cpu())
-    refuse("device", "a GPU, or an emulated device such as emulated:a100", "cpu",
-           "gemmery::get_kernels finds kernels of the CPU");
-  const DeviceInfo& info = device_info(device);
-  if (info.target.architecture >= description.compute_capability) return;
-  refuse_unsupported(
-      "compute_capability",
-      fmt::format("at most {}, that of {}", info.target.architecture, to_string(device)),
-      std::to_string(description.compute_capability));
 }
 
 // --- views --------------------------------------------------------------------------------------
@@ -160,7 +117,7 @@ Tensor by_pointers_or_packed(const Tensor& packed, const OperandMemory& memory) 
                 {packed.stride(1), packed.stride(2)}, packed.device());
 }
 
-ProblemViews views_of(const GemmDescription& description, const GemmCoord& size,
+OperandViews views_of(const GemmDescription& description, const GemmCoord& size,
                       const PlainMemory& memory, Device device, bool is_bias) {
   const auto view = [&](const OperandMemory& operand, const TensorDescription& tensor,
                         const MatrixShape& shape) {
@@ -169,7 +126,7 @@ ProblemViews views_of(const GemmDescription& description, const GemmCoord& size,
                                  operand);
   };
   const MatrixShape of_d{size.m, size.n};
-  ProblemViews views{.a = view(memory.a, description.A, {size.m, size.k}),
+  OperandViews views{.a = view(memory.a, description.A, {size.m, size.k}),
                      .b = view(memory.b, description.B, {size.k, size.n}),
                      .c = std::nullopt,
                      .out = view(memory.d, description.C, of_d)};
@@ -190,7 +147,7 @@ class StepPlan {
       : state_(state), description_(description) {}
 
   void add(const PlainMemory& memory) {
-    const ProblemViews views =
+    const OperandViews views =
         views_of(description_, state_.size, memory, state_.device, state_.options.bias);
     const int slices = state_.options.split_k_slices;
     const bool is_parallel = state_.options.gemm_mode == Mode::GemmSplitKParallel;
@@ -210,7 +167,7 @@ class StepPlan {
     return description_.tile_description.math_instruction.opcode_class == OpcodeClass::Simt;
   }
 
-  void add_two_passes(const ProblemViews& views) {
+  void add_two_passes(const OperandViews& views) {
     if (description_.visitor)
       refuse_unsupported("split_k_slices", "1 for a visitor in Simt",
                          std::to_string(state_.options.split_k_slices), "TensorOp splits k there");
@@ -344,7 +301,7 @@ void plan_steps(GemmArguments::State& state, const GemmPointers& pointers) {
 void check_arguments(const GemmDescription& description, const GemmCoord& size,
                      const GemmPointers& pointers, Device device, const GemmOptions& options) {
   check_sizes(size, options);
-  check_device(description, device);
+  check_device(description.compute_capability, device);
   check_output_op(description.epilogue_functor, options.output_op);
   check_extents(description, size);
   check_memory(description, size, pointers, options);

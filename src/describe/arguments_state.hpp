@@ -27,7 +27,7 @@ struct GemmArguments::State {
 
   // Only for GemmSplitKParallel, once the caller has asked for the partial sums.
   std::mutex mutex = {};
-  ProblemViews views = {};
+  OperandViews views = {};
   std::optional<PartialSums> partial_sums = std::nullopt;
 
   const std::vector<Step>& steps() {

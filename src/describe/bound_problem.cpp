@@ -12,9 +12,8 @@
 #include "kernel/epilogue.hpp"
 
 namespace gemmery::describe {
-namespace {
 
-gemmery::GemmOptions bound_functor(const EpilogueFunctor& functor, const ProblemViews& views,
+gemmery::GemmOptions bound_functor(const EpilogueFunctor& functor, const OperandViews& views,
                                    const OutputOp& output_op) {
   gemmery::GemmOptions options;
   if (functor.kind == EpilogueFunctor::Kind::visitor) {
@@ -34,6 +33,8 @@ gemmery::GemmOptions bound_functor(const EpilogueFunctor& functor, const Problem
   options.epilogue = EpilogueArguments(functor_program(functor, reads_c), std::move(operands));
   return options;
 }
+
+namespace {
 
 // --- the operation's own problem ----------------------------------------------------------------
 
@@ -88,7 +89,7 @@ bool reads_source(const EpilogueFunctor& functor, const OutputOp& output_op,
   return functor.kind != EpilogueFunctor::Kind::visitor && c.has_value() && output_op.beta != 0;
 }
 
-gemmery::GemmArguments bind_problem(const GemmDescription& description, const ProblemViews& views,
+gemmery::GemmArguments bind_problem(const GemmDescription& description, const OperandViews& views,
                                     const OutputOp& output_op) {
   const Combination& combination = find_combination(description.tile_description.math_instruction);
   gemmery::GemmOptions options = bound_functor(description.epilogue_functor, views, output_op);
@@ -113,13 +114,14 @@ Step make_step(const StepRequest& request) {
                              ? KSlices{KSplit::parallel, request.parallel_slices}
                              : KSlices{KSplit::serial, request.serial_slices};
   if (serves && !is_across && slices.slices < 2) return {request.own, std::move(arguments)};
-  return {described_kernel(request.description, rules, slices, epilogue), std::move(arguments)};
+  return {described_kernel(request.description, rules, {.slices = slices, .epilogue = epilogue}),
+          std::move(arguments)};
 }
 
 EpilogueId own_epilogue(const GemmDescription& description) {
   if (is_default_program(description.epilogue_functor)) return default_epilogue;
   ImaginaryMemory memory;
-  const ProblemViews views{.a = imaginary_view(memory, description.A),
+  const OperandViews views{.a = imaginary_view(memory, description.A),
                            .b = imaginary_view(memory, description.B),
                            .c = imaginary_view(memory, description.C),
                            .out = imaginary_view(memory, description.C)};

@@ -11,8 +11,8 @@
 
 namespace gemmery::describe {
 
-// Views of rank 3.
-struct ProblemViews {
+// The operands of a product (views of rank 3) or of a convolution (of rank 4).
+struct OperandViews {
   Tensor a;
   Tensor b;
   std::optional<Tensor> c;
@@ -23,8 +23,12 @@ struct ProblemViews {
 bool reads_source(const EpilogueFunctor& functor, const OutputOp& output_op,
                   const std::optional<Tensor>& c) noexcept;
 
+// The functor with these operands: C, scalars, or a program.
+gemmery::GemmOptions bound_functor(const EpilogueFunctor& functor, const OperandViews& views,
+                                   const OutputOp& output_op);
+
 // The arguments of a described kernel.
-gemmery::GemmArguments bind_problem(const GemmDescription& description, const ProblemViews& views,
+gemmery::GemmArguments bind_problem(const GemmDescription& description, const OperandViews& views,
                                     const OutputOp& output_op);
 
 // The step that computes a problem: by the operation's own kernel if it serves the problem, else by
@@ -32,7 +36,7 @@ gemmery::GemmArguments bind_problem(const GemmDescription& description, const Pr
 struct StepRequest {
   const Kernel& own;
   const GemmDescription& description;
-  const ProblemViews& views;
+  const OperandViews& views;
   const OutputOp& output_op;
   bool is_bias = false;
   int serial_slices = 1;

@@ -16,7 +16,9 @@
 #include "describe/refusal.hpp"
 #include "kernel/registry.hpp"
 #include "providers/list.hpp"
+#include "providers/templates/conv_windows.hpp"
 #include "providers/templates/simt/design.hpp"
+#include "providers/templates/sm80/convolution.hpp"
 #include "providers/templates/sm80/design.hpp"
 #include "runtime/portable_targets.hpp"
 
@@ -97,13 +99,16 @@ abi::Raster raster_of(SwizzlingFunctor swizzle) noexcept {
     case SwizzlingFunctor::IdentitySwizzle2:
       return {.along = abi::Along::n, .band = 2};
     case SwizzlingFunctor::IdentitySwizzle4:
+    case SwizzlingFunctor::StridedDgradIdentitySwizzle4:
       return {.along = abi::Along::n, .band = 4};
     case SwizzlingFunctor::IdentitySwizzle8:
       return {.along = abi::Along::n, .band = 8};
     case SwizzlingFunctor::HorizontalSwizzle:
+    case SwizzlingFunctor::StridedDgradHorizontalSwizzle:
       return {.along = abi::Along::m, .band = 1};
     case SwizzlingFunctor::IdentitySwizzle1:
     case SwizzlingFunctor::BatchedIdentitySwizzle:
+    case SwizzlingFunctor::StridedDgradIdentitySwizzle1:
       break;
   }
   return {.along = abi::Along::n, .band = 1};
@@ -121,7 +126,7 @@ abi::SplitMode split_mode(KSplit split) noexcept {
   return abi::SplitMode::none;
 }
 
-templates::Sm80Tile sm80_tile_of(const GemmDescription& description, const KSlices& slices) {
+templates::Sm80Tile sm80_tile_of(const GemmDescription& description, const KernelForm& form) {
   const TileDescription& tile = description.tile_description;
   templates::Sm80Tile result{.m = static_cast<std::uint16_t>(tile.threadblock_shape[0]),
                              .n = static_cast<std::uint16_t>(tile.threadblock_shape[1]),
@@ -131,9 +136,10 @@ templates::Sm80Tile sm80_tile_of(const GemmDescription& description, const KSlic
                              .warps_k = static_cast<std::uint8_t>(tile.warp_count[2]),
                              .stages = static_cast<std::uint8_t>(tile.stages),
                              .raster = raster_of(description.swizzling_functor)};
-  if (slices.slices < 2) return result;
-  return templates::with_split(result, split_mode(slices.split),
-                               static_cast<std::uint16_t>(slices.slices));
+  if (form.convolution) result.conv = templates::conv_of(*form.convolution);
+  if (form.slices.slices < 2) return result;
+  return templates::with_split(result, split_mode(form.slices.split),
+                               static_cast<std::uint16_t>(form.slices.slices));
 }
 
 [[noreturn]] void refuse_design(abi::Sm80Fault fault, const TileDescription& tile,
@@ -158,6 +164,8 @@ templates::Sm80Tile sm80_tile_of(const GemmDescription& description, const KSlic
                                          abi::accumulator_bytes(design) / 4));
     case shared_bytes:
       refuse_bytes(tile, abi::shared_bytes(design), limit);
+    case convolution:
+      refuse_warps(tile, "threads that each copy at most 32 rows of A for a convolution");
     default:
       break;
   }
@@ -166,8 +174,8 @@ templates::Sm80Tile sm80_tile_of(const GemmDescription& description, const KSlic
 }
 
 DesignBytes sm80_bytes(const GemmDescription& description, const OperandRules& rules,
-                       const KSlices& slices) {
-  templates::Sm80Tile tile = sm80_tile_of(description, slices);
+                       const KernelForm& form) {
+  templates::Sm80Tile tile = sm80_tile_of(description, form);
   const int mma_k = description.tile_description.math_instruction.instruction_shape[2];
   if (mma_k != abi::step_k(templates::sm80_design(rules, tile)))
     tile.mma_k = static_cast<std::uint8_t>(mma_k);
@@ -208,6 +216,20 @@ DesignBytes sm80_bytes(const GemmDescription& description, const OperandRules& r
                      fmt::format("fault {} of its design", static_cast<int>(fault)));
 }
 
+templates::SimtForm simt_form_of(const std::optional<Convolution>& convolution) noexcept {
+  if (!convolution) return templates::SimtForm::gemm;
+  switch (convolution->kind) {
+    case ConvKind::fprop:
+      return templates::SimtForm::fprop;
+    case ConvKind::dgrad:
+      return templates::has_phases(*convolution) ? templates::SimtForm::strided_dgrad
+                                                 : templates::SimtForm::dgrad;
+    case ConvKind::wgrad:
+      break;
+  }
+  return templates::SimtForm::wgrad;
+}
+
 templates::SimtTile simt_tile_of(const TileDescription& tile, int thread_m, int thread_n) {
   return {.m = static_cast<std::uint16_t>(tile.threadblock_shape[0]),
           .n = static_cast<std::uint16_t>(tile.threadblock_shape[1]),
@@ -232,7 +254,8 @@ std::vector<std::array<int, 2>> thread_shapes(const TileDescription& tile) {
   return shapes;
 }
 
-DesignBytes simt_bytes(const GemmDescription& description, const OperandRules& rules) {
+DesignBytes simt_bytes(const GemmDescription& description, const OperandRules& rules,
+                       const KernelForm& form) {
   const TileDescription& tile = description.tile_description;
   if (tile.threadblock_shape[2] > 128) refuse_shape(tile, "K up to 128 for Simt");
   abi::SimtFault first = abi::SimtFault::none;
@@ -241,7 +264,8 @@ DesignBytes simt_bytes(const GemmDescription& description, const OperandRules& r
   if (shapes.empty())
     refuse_warps(tile, "from 1 to 256 accumulators for each thread, at most 16 along each index");
   for (const auto& [thread_m, thread_n] : shapes) {
-    const templates::SimtTile candidate = simt_tile_of(tile, thread_m, thread_n);
+    templates::SimtTile candidate = simt_tile_of(tile, thread_m, thread_n);
+    candidate.form = simt_form_of(form.convolution);
     design = templates::simt_design(rules, candidate);
     const abi::SimtFault fault = abi::find_fault(design);
     if (fault == abi::SimtFault::none) return DesignBytes::of(candidate);
@@ -264,14 +288,14 @@ OperandRules rules_of(const GemmDescription& description, bool has_c) {
 }
 
 Kernel described_kernel(const GemmDescription& description, const OperandRules& rules,
-                        const KSlices& slices, EpilogueId epilogue) {
+                        const KernelForm& form) {
   const TileDescription& tile = description.tile_description;
   check_tile(tile);
   const OpcodeClass opcode_class = tile.math_instruction.opcode_class;
   const DesignBytes design = opcode_class == OpcodeClass::Simt
-                                 ? simt_bytes(description, rules)
-                                 : sm80_bytes(description, rules, slices);
-  return Kernel(family_of(opcode_class), rules, design, epilogue);
+                                 ? simt_bytes(description, rules, form)
+                                 : sm80_bytes(description, rules, form);
+  return Kernel(family_of(opcode_class), rules, design, form.epilogue);
 }
 
 bool is_interleaved(const GemmDescription& description) noexcept {

@@ -2,7 +2,10 @@
 // The kernel of a family that a description denotes.
 #pragma once
 
+#include <gemmery/convolution.hpp>
 #include <gemmery/describe.hpp>
+
+#include <optional>
 
 namespace gemmery::describe {
 
@@ -18,9 +21,16 @@ struct KSlices {
 // Layouts are RowMajor and ColumnMajor.
 OperandRules rules_of(const GemmDescription& description, bool has_c);
 
+// What of a kernel is not in its description.
+struct KernelForm {
+  KSlices slices = {};
+  EpilogueId epilogue = default_epilogue;
+  std::optional<Convolution> convolution = std::nullopt;  // its kind, dimensions and stride
+};
+
 // Throws Error naming the field for which no kernel exists.
 Kernel described_kernel(const GemmDescription& description, const OperandRules& rules,
-                        const KSlices& slices = {}, EpilogueId epilogue = default_epilogue);
+                        const KernelForm& form = {});
 
 // The description from which the kernel is made: its interleaved layouts are replaced by RowMajor
 // and ColumnMajor (describe/interleaved).

@@ -70,6 +70,10 @@ void check_layout(std::string_view operand, const TensorDescription& tensor) {
       "are those of convolutions");
 }
 
+bool is_of_strided_dgrad(SwizzlingFunctor swizzle) noexcept {
+  return swizzle >= SwizzlingFunctor::StridedDgradIdentitySwizzle1;
+}
+
 void check_interleaved(const GemmDescription& description) {
   for (const auto& [operand, tensor] :
        {std::pair{"A", description.A}, {"B", description.B}, {"C", description.C}}) {
@@ -115,6 +119,10 @@ void check_description(const GemmDescription& description) {
            is_visitor ? "true for an EpilogueVisitTree" : "false for a functor that is no visitor",
            description.visitor ? "true" : "false");
   check_functor(description.epilogue_functor, combination.element_accumulator, description.C);
+  if (is_of_strided_dgrad(description.swizzling_functor))
+    refuse_unsupported("swizzling_functor", "one for GEMMs, such as IdentitySwizzle1",
+                       std::string(name(description.swizzling_functor)),
+                       "a Conv2dOperation of a dgrad takes it");
   if (tile.cluster_shape != std::array{1, 1, 1})
     refuse_unsupported("tile_description.cluster_shape", "[1, 1, 1]",
                        fmt::format("[{}]", fmt::join(tile.cluster_shape, ", ")),

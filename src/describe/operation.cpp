@@ -5,14 +5,13 @@
 
 #include <utility>
 
-#include "core/invariant.hpp"
 #include "describe/arguments_state.hpp"
 #include "describe/bound_problem.hpp"
 #include "describe/described_kernel.hpp"
 #include "describe/description_check.hpp"
+#include "describe/emitted_text.hpp"
 #include "describe/functor_program.hpp"
 #include "describe/refusal.hpp"
-#include "runtime/device_family.hpp"
 
 namespace gemmery::describe {
 namespace {
@@ -22,7 +21,7 @@ Kernel own_kernel(const GemmDescription& description) {
   const GemmDescription plain = with_plain_layouts(description);
   const OperandRules rules = rules_of(plain, is_default_program(plain.epilogue_functor));
   described_kernel(plain, rules);  // refuses an invalid tile before the program is checked
-  return described_kernel(plain, rules, {}, own_epilogue(plain));
+  return described_kernel(plain, rules, {.epilogue = own_epilogue(plain)});
 }
 
 }  // namespace
@@ -39,11 +38,7 @@ Target GemmOperationUniversal::target() const noexcept {
   return target_of(description_->compute_capability);
 }
 
-std::string GemmOperationUniversal::emit() const {
-  const auto* const emitter = dynamic_cast<const runtime::DeviceFamily*>(&family());
-  require(emitter != nullptr, "a described kernel is of a family that emits no source");
-  return emitter->emit(*this, target()).text;
-}
+std::string GemmOperationUniversal::emit() const { return emitted_text(*this, target()); }
 
 OutputOp GemmOperationUniversal::epilogue_type(double alpha, double beta,
                                                std::vector<double> activation_args) const {

@@ -37,11 +37,7 @@ Tensor slices_of(const Tensor& view, int k_dimension, std::int64_t first_k, std:
 OperandRules partial_rules(const GemmDescription& description, std::int64_t columns) {
   OperandRules rules = rules_of(description, false);
   const DType dtype = rules.accumulator;
-  std::size_t alignment = byte_width(dtype);
-  while (alignment < 16 &&
-         static_cast<std::size_t>(columns) * byte_width(dtype) % (2 * alignment) == 0)
-    alignment *= 2;
-  rules.out = {dtype, LayoutRule::row, static_cast<std::uint8_t>(alignment)};
+  rules.out = {dtype, LayoutRule::row, static_cast<std::uint8_t>(row_alignment(columns, dtype))};
   return rules;
 }
 
@@ -96,8 +92,16 @@ Terms terms_of(const Partials& partials, std::int64_t first, std::int64_t last,
 
 }  // namespace
 
+std::size_t row_alignment(std::int64_t columns, DType accumulator) noexcept {
+  std::size_t alignment = byte_width(accumulator);
+  while (alignment < 16 &&
+         static_cast<std::size_t>(columns) * byte_width(accumulator) % (2 * alignment) == 0)
+    alignment *= 2;
+  return alignment;
+}
+
 PartialSums split_product(const GemmDescription& description, const GemmCoord& size,
-                          const ProblemViews& views, int slices) {
+                          const OperandViews& views, int slices) {
   const std::int64_t block = description.tile_description.threadblock_shape[2];
   const std::int64_t blocks =
       std::max(divide_up(divide_up(size.k, slices), block), std::int64_t{1});

@@ -6,6 +6,8 @@
 #include <gemmery/buffer.hpp>
 #include <gemmery/describe.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "describe/bound_problem.hpp"
@@ -23,7 +25,10 @@ struct PartialSums {
 // Splits one product of a description into at most `slices` slices of k, each of whole blocks of k
 // except the last. Layouts are plain.
 PartialSums split_product(const GemmDescription& description, const GemmCoord& size,
-                          const ProblemViews& views, int slices);
+                          const OperandViews& views, int slices);
+
+// The alignment in bytes of rows of this many accumulators: 16 at most.
+std::size_t row_alignment(std::int64_t columns, DType accumulator) noexcept;
 
 // D = functor( sum of partials ), added in their order.
 struct SumRequest {

@@ -2,7 +2,7 @@
 // Descriptions as text, in the spelling of a user's program.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <gemmery/describe.hpp>
+#include <gemmery/describe_conv.hpp>
 
 namespace gemmery::describe {
 namespace {
@@ -66,6 +66,16 @@ std::string to_string(const GemmDescription& description) {
       to_string(description.A), to_string(description.B), to_string(description.C),
       to_string(description.epilogue_functor), name(description.swizzling_functor),
       description.visitor);
+}
+
+std::string to_string(const Conv2dDescription& description) {
+  return fmt::format(
+      "Conv2dOperation({}, {}, {},\n  {},\n  A={},\n  B={},\n  C={},\n  {},\n  {},\n  {})",
+      name(description.conv_kind), name(description.iterator_algorithm),
+      description.compute_capability, to_string(description.tile_description),
+      to_string(description.A), to_string(description.B), to_string(description.C),
+      name(description.stride_support), to_string(description.epilogue_functor),
+      name(description.swizzling_functor));
 }
 
 std::string to_string(const ReductionDescription& description) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The enumerators of descriptions as text, and their storage types.
-#include <gemmery/describe.hpp>
+#include <gemmery/describe_conv.hpp>
 
 #include <array>
 #include <cstddef>
@@ -72,15 +72,36 @@ std::string_view name(Layout layout) noexcept {
 }
 
 std::string_view name(SwizzlingFunctor swizzle) noexcept {
-  static constexpr std::array<std::string_view, 6> texts{
-      "IdentitySwizzle1", "IdentitySwizzle2",  "IdentitySwizzle4",
-      "IdentitySwizzle8", "HorizontalSwizzle", "BatchedIdentitySwizzle"};
+  static constexpr std::array<std::string_view, 9> texts{"IdentitySwizzle1",
+                                                         "IdentitySwizzle2",
+                                                         "IdentitySwizzle4",
+                                                         "IdentitySwizzle8",
+                                                         "HorizontalSwizzle",
+                                                         "BatchedIdentitySwizzle",
+                                                         "StridedDgradIdentitySwizzle1",
+                                                         "StridedDgradIdentitySwizzle4",
+                                                         "StridedDgradHorizontalSwizzle"};
   return text_of(texts, swizzle);
 }
 
 std::string_view name(Mode mode) noexcept {
   static constexpr std::array<std::string_view, 4> texts{"Gemm", "GemmSplitKParallel", "Batched",
                                                          "Array"};
+  return text_of(texts, mode);
+}
+
+std::string_view name(IteratorAlgorithm algorithm) noexcept {
+  static constexpr std::array<std::string_view, 4> texts{"analytic", "optimized", "fixed_channels",
+                                                         "few_channels"};
+  return text_of(texts, algorithm);
+}
+
+std::string_view name(StrideSupport support) noexcept {
+  return support == StrideSupport::Strided ? "Strided" : "Unity";
+}
+
+std::string_view name(SplitKMode mode) noexcept {
+  static constexpr std::array<std::string_view, 3> texts{"None_", "Serial", "Parallel"};
   return text_of(texts, mode);
 }
 

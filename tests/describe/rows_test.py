@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "describe-rows.md"
 CPP_TEST = re.compile(r"TEST(?:_[FP])?\(\s*(\w+),\s*(row_(\d\d)(?:_and_(\d\d))?_\w+)\)")
 PYTHON_TEST = re.compile(r"^\s*def (test_row_(\d\d)(?:_and_(\d\d))?_\w+)\(", re.MULTILINE)
 
-# What the rows promise, in short. Rows of convolutions come with them.
+# What the rows promise, in short.
 PROMISES = {
     1: "one program does all six duties: memory, description, compilation, arguments, launch, synchronisation",
     2: "a memory pool with a beginning and a limit",
@@ -50,6 +50,9 @@ PROMISES = {
     31: "interleaved int8",
     32: "problems of different sizes: int8, interleaved, too",
     33: "operands of the caller stay as they are; the table of reordered columns",
+    34: "convolutions of float64, float32, float16 and bfloat16, NHWC: fprop, dgrad and wgrad",
+    35: "fprop of int8, NHWC, to int8 and int32",
+    36: "fprop of interleaved int8; int8 gradients are refused by name",
     37: "LinearCombination",
     38: "LinearCombinationClamp",
     39: "FastLinearCombinationClamp, for any K",
@@ -75,6 +78,15 @@ PROMISES = {
     59: "the visitor flag",
     60: "precompute_mode Host: any number of problems",
     61: "precompute_mode Device: the same bits",
+    62: "Conv2dOperation fprop",
+    63: "Conv2dOperation dgrad; pixels that no tap reaches",
+    64: "Conv2dOperation wgrad",
+    65: "analytic: every problem",
+    66: "optimized: filters of up to 32 taps along a dimension, more are refused by name",
+    67: "fixed_channels: as many channels as A's alignment",
+    68: "few_channels: channels in multiples of A's alignment",
+    69: "StrideSupport Strided: strides of every kind, and the swizzles of a strided dgrad",
+    70: "StrideSupport Unity: a dgrad without strides",
     71: "many operations in one call",
     72: "... in less time",
     73: "nvcc of CUDA_INSTALL_PATH",
@@ -93,11 +105,16 @@ PROMISES = {
     86: "batched; a bias is said, not guessed",
     87: "arrays of pointers",
     88: "arguments of problems of different sizes: lengths, and each problem by name",
+    89: "arguments of a convolution",
+    90: "Conv2dProblemSize: both forms, torch's extents and PyCUTLASS's, padding of two sides, groups",
+    91: "modes cross_correlation and convolution",
+    92: "SplitKMode Serial and Parallel",
     93: "numbers of a functor are counted",
     94: "running",
     95: "sync of arguments",
     96: "sync of visitors' results",
     97: "the reduction of a parallel split k",
+    98: "the reduction of a parallel split k of a convolution",
     99: "examples",
 }
 # Shown by something else than a test of this name.
@@ -131,8 +148,8 @@ def page():
         "",
         "Each row is a promise about [described kernels](describe.md), and the tests that carry its number. They run in",
         "`make test` without a GPU: on emulated devices, by NVRTC, or on the CPU. What only a GPU can show is skipped there,",
-        "with the reason. Rows of convolutions come with them. `tests/describe/rows_test.py --write`",
-        "writes this page from the tests.",
+        "with the reason. Rows of convolutions run PyCUTLASS's sizes, a sample of them in a short run and all with GEMMERY_SOAK=1.",
+        "`tests/describe/rows_test.py --write` writes this page from the tests.",
         "",
         "| row | promise | tests |",
         "| --- | --- | --- |",

@@ -202,9 +202,7 @@ def test_row_50_a_visitor_in_an_array(rng):
     assert numpy.array_equal(r, exact.sum(1))
 
 
-def test_words_of_convolutions_refuse_by_name():
-    with pytest.raises(gemmery.UnsupportedError, match="conv.Operator"):
-        _ = describe.conv.Operator.fprop
+def test_devices_are_names():
     with pytest.raises(TypeError, match="device: expected a name"):
         describe.set_device(0)
 

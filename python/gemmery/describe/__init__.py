@@ -30,7 +30,9 @@ from gemmery.describe.activations import (
 )
 from gemmery.describe.arguments import GemmArguments
 from gemmery.describe.compiler import ArtifactManager, compiler
-from gemmery.describe.coordinates import GemmCoord, MatrixCoord
+from gemmery.describe.conv import Conv2dProblemSize, IteratorAlgorithm, SplitKMode, StrideSupport
+from gemmery.describe.conv2d import Conv2dArguments, Conv2dOperation
+from gemmery.describe.coordinates import GemmCoord, MatrixCoord, Tensor4DCoord
 from gemmery.describe.descriptions import MathInstruction, TensorDescription, TileDescription
 from gemmery.describe.devices import device, set_device
 from gemmery.describe.functors import (
@@ -42,12 +44,6 @@ from gemmery.describe.functors import (
 )
 from gemmery.describe.gemm import Mode
 from gemmery.describe.grouped import GemmGroupedArguments, GemmOperationGrouped
-from gemmery.describe.later import (
-    Conv2dArguments,
-    Conv2dOperation,
-    Conv2dProblemSize,
-    Conv2dReduction,
-)
 from gemmery.describe.memory_pool import PoolMemoryManager, get_allocated_size, get_memory_pool
 from gemmery.describe.operation import GemmOperationUniversal
 from gemmery.describe.reduction import ReductionArguments, ReductionOperation
@@ -69,6 +65,9 @@ from gemmery.describe.words import (
     RowMajor,
     RowMajorInterleaved32,
     SchedulerMode,
+    StridedDgradHorizontalSwizzle,
+    StridedDgradIdentitySwizzle1,
+    StridedDgradIdentitySwizzle4,
     SwizzlingFunctor,
     TensorC32RSK32,
     TensorNC32HW32,
@@ -94,7 +93,6 @@ __all__ = [
     "Conv2dArguments",
     "Conv2dOperation",
     "Conv2dProblemSize",
-    "Conv2dReduction",
     "Element",
     "EpilogueFunctor",
     "EpilogueVisitTree",
@@ -109,6 +107,7 @@ __all__ = [
     "IdentitySwizzle2",
     "IdentitySwizzle4",
     "IdentitySwizzle8",
+    "IteratorAlgorithm",
     "Layout",
     "LinearCombination",
     "LinearCombinationClamp",
@@ -125,7 +124,13 @@ __all__ = [
     "RowMajor",
     "RowMajorInterleaved32",
     "SchedulerMode",
+    "SplitKMode",
+    "StrideSupport",
+    "StridedDgradHorizontalSwizzle",
+    "StridedDgradIdentitySwizzle1",
+    "StridedDgradIdentitySwizzle4",
     "SwizzlingFunctor",
+    "Tensor4DCoord",
     "TensorC32RSK32",
     "TensorDescription",
     "TensorNC32HW32",

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gemmery import _core
+from gemmery.describe.conv2d import Conv2dOperation
 from gemmery.describe.operation import GemmOperationUniversal
 from gemmery.describe.reduction import ReductionOperation
 from gemmery.errors import CompileError, UnavailableError, UnsupportedError
@@ -46,7 +47,7 @@ class ArtifactManager:
 
     def add_module(
         self,
-        operations: Iterable[GemmOperationUniversal | ReductionOperation],
+        operations: Iterable[GemmOperationUniversal | Conv2dOperation | ReductionOperation],
         compile_options: Any = None,
         *,
         target: str | None = None,
@@ -60,12 +61,12 @@ class ArtifactManager:
             )
         if not isinstance(operations, Iterable):
             raise TypeError(f"operations: expected a list of operations, got {type(operations).__name__}")
-        several: list[GemmOperationUniversal] = []
+        several: list[GemmOperationUniversal | Conv2dOperation] = []
         for one in operations:
-            if isinstance(one, GemmOperationUniversal):
+            if isinstance(one, (GemmOperationUniversal, Conv2dOperation)):
                 several.append(one)
             elif not isinstance(one, ReductionOperation):  # a reduction is compiled for its operands, by its first run
-                raise TypeError(f"operations: expected GemmOperationUniversal, got {type(one).__name__}")
+                raise TypeError(f"operations: expected GemmOperationUniversal or Conv2dOperation, got {type(one).__name__}")
         outcomes = _core.add_module(several, target)
         failed = [(one, error) for one, error in zip(several, outcomes, strict=True) if error is not None]
         if len(failed) == 1:

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyCUTLASS's names for convolutions, which are not supported yet: each one raises an error that names it."""
+"""The names of PyCUTLASS's cutlass.conv: kinds, modes, algorithms and sizes of convolutions."""
 
-from __future__ import annotations
+from gemmery._core import ConvMode as Mode
+from gemmery._core import ConvOperator as Operator
+from gemmery._core import IteratorAlgorithm, SplitKMode, StrideSupport
+from gemmery.describe.conv_size import Conv2dProblemSize, implicit_gemm_problem_size
 
-from typing import NoReturn
-
-from gemmery.errors import UnsupportedError
-
-
-def __getattr__(name: str) -> NoReturn:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise UnsupportedError(
-        f"unsupported: conv.{name}: expected a dense or batched GEMM, got a convolution; convolutions of 1x1 filters over NHWC "
-        "tensors are GEMMs of GemmOperationUniversal"
-    )
+__all__ = [
+    "Conv2dProblemSize",
+    "IteratorAlgorithm",
+    "Mode",
+    "Operator",
+    "SplitKMode",
+    "StrideSupport",
+    "implicit_gemm_problem_size",
+]

@@ -9,7 +9,7 @@ from typing import Any
 
 from gemmery.errors import InvalidArgumentError
 
-__all__ = ["GemmCoord", "MatrixCoord"]
+__all__ = ["GemmCoord", "MatrixCoord", "Tensor4DCoord"]
 
 
 class _Coord:
@@ -68,6 +68,13 @@ class MatrixCoord(_Coord):
 
     def column(self) -> int:
         return self._numbers[1]
+
+
+class Tensor4DCoord(_Coord):
+    """Four extents, such as those of an image: Tensor4DCoord(n, h, w, c)."""
+
+    _names = ("n", "h", "w", "c")
+    __slots__ = ()
 
 
 def to_gemm_coord(given: Any) -> GemmCoord:

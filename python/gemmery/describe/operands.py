@@ -14,7 +14,17 @@ from gemmery.describe.descriptions import TensorDescription
 from gemmery.describe.words import Layout
 from gemmery.errors import InvalidArgumentError, UnsupportedError
 
-__all__ = ["Operand", "Place", "common_device", "current_stream", "is_address", "is_host_array", "to_address", "view_of"]
+__all__ = [
+    "Operand",
+    "Place",
+    "common_device",
+    "current_stream",
+    "is_address",
+    "is_host_array",
+    "packed_strides",
+    "to_address",
+    "view_of",
+]
 
 
 class Place:
@@ -29,6 +39,28 @@ class Place:
     @property
     def count(self) -> int:
         return math.prod(self.shape)
+
+    @property
+    def extents(self) -> str:
+        """The extents of the operand, or of one matrix of a batch."""
+        return "x".join(str(extent) for extent in self.shape[1:] or self.shape)
+
+    @property
+    def has_blocks(self) -> bool:
+        """True if the layout has blocks of elements, which have no shape of their own."""
+        return self.tensor.layout not in (Layout.RowMajor, Layout.ColumnMajor)
+
+    def accepted(self) -> list[tuple[Sequence[int], Sequence[int]]]:
+        """The accepted shapes and strides: packed rows or columns, each matrix as in memory or transposed."""
+        batch, rows, columns = self.shape
+        if self.has_blocks:
+            return []
+        in_memory = (rows, columns) if self.tensor.layout == Layout.RowMajor else (columns, rows)
+        strides = packed_strides(in_memory)
+        return [
+            ((batch, *in_memory), (rows * columns, *strides)),
+            ((batch, *in_memory[::-1]), (rows * columns, *strides[::-1])),
+        ]
 
     def refuse(self, expected: str, got: str, hint: str = "") -> InvalidArgumentError:
         tail = f"; {hint}" if hint else ""
@@ -164,38 +196,22 @@ class Operand:
         if view.dtype != expected:
             raise place.refuse(expected.name, view.dtype.name)
         if math.prod(view.shape) != place.count:
-            raise place.refuse(f"{place.count} elements for {self._extents()}", f"shape {view.shape}")
+            raise place.refuse(f"{place.count} elements for {place.extents}", f"shape {view.shape}")
         if len(view.shape) > 1:
             self._check_layout(view)
         elif view.strides and view.shape[0] > 1 and view.strides[0] != 1:
             raise place.refuse("contiguous memory", f"strides {view.strides}")
 
-    def _extents(self) -> str:
-        return "x".join(str(extent) for extent in self._place.shape[1:] or self._place.shape)
-
     def _check_layout(self, view: _core.Tensor) -> None:
         """Checks that the elements lie in memory as the description says."""
         place = self._place
-        if any(_lies_as(view, shape, strides) for shape, strides in self._accepted()):
+        if any(_lies_as(view, shape, strides) for shape, strides in place.accepted()):
             return
         is_packed = _is_packed(view.shape, view.strides) or _is_packed(view.shape[::-1], view.strides[::-1])
-        if is_packed and place.tensor.layout not in (Layout.RowMajor, Layout.ColumnMajor):
-            return  # blocks of an interleaved layout have no shape of their own
-        _, rows, columns = place.shape
-        expected = f"{place.tensor.layout} memory of {rows}x{columns}" if is_packed else "contiguous memory"
+        if is_packed and place.has_blocks:
+            return
+        expected = f"{place.tensor.layout} memory of {place.extents}" if is_packed else "contiguous memory"
         raise place.refuse(expected, f"shape {view.shape} with strides {view.strides}")
-
-    def _accepted(self) -> list[tuple[Sequence[int], Sequence[int]]]:
-        """The accepted shapes and strides: packed rows or columns, each matrix as in memory or transposed."""
-        batch, rows, columns = self._place.shape
-        if self._place.tensor.layout not in (Layout.RowMajor, Layout.ColumnMajor):
-            return []
-        in_memory = (rows, columns) if self._place.tensor.layout == Layout.RowMajor else (columns, rows)
-        strides = _packed(in_memory)
-        return [
-            ((batch, *in_memory), (rows * columns, *strides)),
-            ((batch, *in_memory[::-1]), (rows * columns, *strides[::-1])),
-        ]
 
     def _check_device(self, view: _core.Tensor) -> None:
         if view.device != self._place.device:
@@ -204,7 +220,7 @@ class Operand:
             )
 
 
-def _packed(shape: Sequence[int]) -> tuple[int, ...]:
+def packed_strides(shape: Sequence[int]) -> tuple[int, ...]:
     strides = [1]
     for extent in reversed(shape[1:]):
         strides.insert(0, strides[0] * extent)
@@ -212,7 +228,7 @@ def _packed(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _is_packed(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    expected = _packed(shape)
+    expected = packed_strides(shape)
     return all(extent <= 1 or given == wanted for extent, given, wanted in zip(shape, strides, expected, strict=True))
 
 

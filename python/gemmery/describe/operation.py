@@ -14,18 +14,18 @@ from gemmery.describe.visitor import EpilogueVisitTree, VisitorOutputOp
 from gemmery.describe.words import SwizzlingFunctor, to_word
 from gemmery.errors import UnsupportedError
 
-__all__ = ["GemmOperationUniversal"]
+__all__ = ["GemmOperationUniversal", "SourceText", "check_types", "scaling_op"]
 
 
-class _Source:
+class SourceText:
     """The text of an operation's kernel."""
 
-    def __init__(self, operation: GemmOperationUniversal) -> None:
+    def __init__(self, operation: _core.GemmOperationUniversal | _core.Conv2dOperation) -> None:
         self._operation = operation
 
     def emit(self) -> str:
         """The CUDA C++ text that is compiled; equal descriptions give equal text."""
-        return str(_core.GemmOperationUniversal.emit(self._operation))
+        return str(self._operation.emit())
 
 
 class GemmOperationUniversal(_core.GemmOperationUniversal):
@@ -50,7 +50,7 @@ class GemmOperationUniversal(_core.GemmOperationUniversal):
         visitor: bool = False,
         direct_store: bool = False,
     ) -> None:
-        _check_types(tile_description, A, B, C, epilogue_functor)
+        check_types(tile_description, A, B, C, epilogue_functor)
         if direct_store:
             raise UnsupportedError(
                 "unsupported: direct_store: expected False, got True; results go through shared memory into whole runs of D"
@@ -74,9 +74,9 @@ class GemmOperationUniversal(_core.GemmOperationUniversal):
         self.visitor = visitor
 
     @property
-    def rt_module(self) -> _Source:
+    def rt_module(self) -> SourceText:
         """The source text, as rt_module.emit()."""
-        return _Source(self)
+        return SourceText(self)
 
     def procedural_name(self) -> str:
         """The name of the kernel, which gemmery.find_kernel reads back."""
@@ -137,7 +137,8 @@ def scaling_op(operation: Any, numbers: tuple[float, ...], operands: dict[str, A
     return op
 
 
-def _check_types(tile: Any, A: Any, B: Any, C: Any, functor: Any) -> None:
+def check_types(tile: Any, A: Any, B: Any, C: Any, functor: Any) -> None:
+    """The parts of a description are what users make."""
     for name, given, kind in (
         ("tile_description", tile, TileDescription),
         ("A", A, TensorDescription),

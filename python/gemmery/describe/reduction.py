@@ -90,7 +90,7 @@ class ReductionOperation:
 
 
 class ReductionArguments(StagedWork):
-    """The partial sums (`GemmArguments.ptr_D`, or an address), the destination D and the C to add."""
+    """The partial sums (`ptr_D` of GemmArguments or Conv2dArguments, or an address), the destination D and the C to add."""
 
     def __init__(
         self,

@@ -36,6 +36,9 @@ IdentitySwizzle4 = SwizzlingFunctor.IdentitySwizzle4
 IdentitySwizzle8 = SwizzlingFunctor.IdentitySwizzle8
 HorizontalSwizzle = SwizzlingFunctor.HorizontalSwizzle
 BatchedIdentitySwizzle = SwizzlingFunctor.BatchedIdentitySwizzle
+StridedDgradIdentitySwizzle1 = SwizzlingFunctor.StridedDgradIdentitySwizzle1
+StridedDgradIdentitySwizzle4 = SwizzlingFunctor.StridedDgradIdentitySwizzle4
+StridedDgradHorizontalSwizzle = SwizzlingFunctor.StridedDgradHorizontalSwizzle
 
 __all__ = [
     "BatchedIdentitySwizzle",
@@ -54,6 +57,9 @@ __all__ = [
     "RowMajor",
     "RowMajorInterleaved32",
     "SchedulerMode",
+    "StridedDgradHorizontalSwizzle",
+    "StridedDgradIdentitySwizzle1",
+    "StridedDgradIdentitySwizzle4",
     "SwizzlingFunctor",
     "TensorC32RSK32",
     "TensorNC32HW32",

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Split k of a convolution in two passes: convolutions of slices, each stored as its accumulators.
+#pragma once
+
+#include <gemmery/buffer.hpp>
+#include <gemmery/describe_conv.hpp>
+
+#include <vector>
+
+#include "describe/conv_problem.hpp"
+#include "describe/described_kernel.hpp"
+#include "describe/partial_sums.hpp"
+
+namespace gemmery::describe {
+
+// The kernel of a description for these arguments, with its arguments.
+struct ConvStepRequest {
+  const Conv2dDescription& description;
+  const OperandRules& rules;
+  gemmery::GemmArguments arguments;
+  KSlices slices = {};
+  EpilogueId epilogue = default_epilogue;
+};
+// Throws Error (unsupported) if the kernel does not take the arguments.
+Step make_conv_step(const ConvStepRequest& request);
+
+// At most `slices` slices: of channels in fprop and of filters in dgrad, in whole blocks of k; of
+// images, or of rows of them, in wgrad. `scratch` receives copies of slices of filters, of which
+// fprop kernels take packed ones.
+PartialSums split_convolution(const Conv2dDescription& description, const Conv2dProblemSize& size,
+                              const ConvProblem& problem, int slices, std::vector<Buffer>& scratch);
+
+}  // namespace gemmery::describe
