@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -196,9 +198,42 @@ int line_alignment(const MatrixType& type, std::int64_t rows, std::int64_t colum
                       : type.alignment;
 }
 
+// How far apart rows (columns) are; 0 where there is one.
+std::int64_t line_distance(const MatrixType& type, std::int64_t rows, std::int64_t columns,
+                           bool is_row) {
+  if (is_row) return rows > 1 ? type.row_stride : 0;
+  return columns > 1 ? type.column_stride : 0;
+}
+
+// What all matrices of an operand promise. `has_lines`: rows (columns) are apart.
+struct ListPromise {
+  int alignment = 16;
+  std::int64_t farthest = 0;  // distance of rows (columns)
+  bool descends = false;      // some of them lie in memory before those of smaller number
+};
+ListPromise promise_of(const std::vector<GemmArguments>& list, const ListedOperand& operand,
+                       bool has_lines, bool is_row) {
+  ListPromise promise;
+  for (const GemmArguments& one : list) {
+    const Tensor view = operand.view(one);
+    if (view.element_count() == 0) continue;
+    const MatrixType type = matrix_type(view);
+    promise.alignment = std::min<int>(promise.alignment, type.alignment);
+    if (!has_lines) continue;
+    promise.alignment =
+        std::min(promise.alignment, line_alignment(type, view.extent(1), view.extent(2), is_row));
+    const std::int64_t line = line_distance(type, view.extent(1), view.extent(2), is_row);
+    promise.farthest = std::max(promise.farthest, line < 0 ? -line : line);
+    promise.descends = promise.descends || line < 0;
+  }
+  return promise;
+}
+
 // The operand of all problems as a batch by pointers, with the largest extents and the smallest
 // alignment; all matrices must have its layout. Rows (columns) of one element are not adjacent in
 // it, unless all matrices have both layouts, so that its strides determine the layout.
+// If rows of some matrix descend in memory, or are 2^31 or more elements apart, so do its strides:
+// kernels may refuse that.
 Tensor gather(const std::vector<GemmArguments>& list, const ListedOperand& operand,
               std::vector<const void*>& addresses, std::array<std::int64_t, 2> extents) {
   bool is_row = true;
@@ -222,22 +257,16 @@ Tensor gather(const std::vector<GemmArguments>& list, const ListedOperand& opera
   std::int64_t apart = is_row ? extents[1] : extents[0];
   // If each matrix has both layouts, the batch has one of them.
   const bool has_lines = is_row != is_column || apart > 1;
-  int alignment = 16;
-  for (const GemmArguments& one : list) {
-    const Tensor view = operand.view(one);
-    if (view.element_count() == 0) continue;
-    const MatrixType type = matrix_type(view);
-    alignment = std::min<int>(alignment, type.alignment);
-    if (has_lines)
-      alignment = std::min(alignment, line_alignment(type, view.extent(1), view.extent(2), is_row));
-  }
+  const ListPromise promise = promise_of(list, operand, has_lines, is_row);
   if (has_lines) {  // at least two elements, and whole accesses
     const auto whole = std::max<std::int64_t>(16 / static_cast<int>(byte_width(first.dtype())), 2);
     apart = std::max<std::int64_t>((apart + whole - 1) / whole, 1) * whole;
+    if (promise.farthest > std::numeric_limits<std::int32_t>::max()) apart = promise.farthest;
+    if (promise.descends) apart = -apart;
   }
   const std::array strides =
       is_row ? std::array<std::int64_t, 2>{apart, 1} : std::array<std::int64_t, 2>{1, apart};
-  return Tensor(PointerArray{addresses.data(), alignment}, first.dtype(),
+  return Tensor(PointerArray{addresses.data(), promise.alignment}, first.dtype(),
                 {static_cast<std::int64_t>(list.size()), extents[0], extents[1]}, strides,
                 list.front().device());
 }

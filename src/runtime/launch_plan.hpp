@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <type_traits>
+#include <utility>
 
 #include "driver/launch.hpp"
 
@@ -39,9 +41,10 @@ struct WorkspaceMap {
 
 // A plan is made on the stack for every run, so its parameter bytes are not cleared.
 struct LaunchPlan {
-  // The most parameter bytes of a kernel (CUDA C++ programming guide, __global__ function
-  // parameters).
+  // The most parameter bytes that all targets and drivers take, and that sm_70 and later take by
+  // drivers of CUDA 12.1 and later (CUDA C++ programming guide, __global__ function parameters).
   static constexpr std::size_t parameter_capacity = 4096;
+  static constexpr std::size_t large_capacity = 32764;
   static constexpr std::size_t no_slot = static_cast<std::size_t>(-1);
 
   LaunchPlan() noexcept {}  // not defaulted: `LaunchPlan{}` would clear the parameter bytes
@@ -53,6 +56,18 @@ struct LaunchPlan {
     static_assert(sizeof(Parameters) <= parameter_capacity && alignof(Parameters) <= 64);
     std::memcpy(parameter_bytes, &parameters, sizeof parameters);
     parameter_size = sizeof parameters;
+  }
+
+  // The same of more bytes than parameter_capacity, in which nothing is written later.
+  template <class Parameters>
+  void set_large_parameters(std::shared_ptr<Parameters> parameters) noexcept {
+    static_assert(std::is_trivially_copyable_v<Parameters>);
+    static_assert(sizeof(Parameters) <= large_capacity);
+    large_parameters = std::move(parameters);
+  }
+
+  void* parameters() noexcept {
+    return large_parameters ? large_parameters.get() : static_cast<void*>(parameter_bytes);
   }
 
   void add_workspace_map(const WorkspaceMap& map) noexcept {
@@ -82,6 +97,7 @@ struct LaunchPlan {
 
   std::size_t parameter_size = 0;
   alignas(64) std::byte parameter_bytes[parameter_capacity];
+  std::shared_ptr<void> large_parameters;  // shared by copies of the plan
 
   // The offset of each parameter, for an entry that takes several; 0: it takes one, all the bytes.
   static constexpr std::size_t most_parameters = 64;

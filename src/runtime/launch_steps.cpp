@@ -17,7 +17,7 @@ namespace {
 driver::cuda::Result launch_plan(const driver::DriverApi& api, driver::cuda::Function function,
                                  LaunchPlan& plan, Stream stream) noexcept {
   if (plan.parameter_count == 0) [[likely]]
-    return driver::launch(api, function, plan.shape, stream, plan.parameter_bytes);
+    return driver::launch(api, function, plan.shape, stream, plan.parameters());
   std::array<void*, LaunchPlan::most_parameters> parameters{};
   for (std::size_t index = 0; index < plan.parameter_count; ++index)
     parameters[index] = plan.parameter_bytes + plan.parameter_offsets[index];

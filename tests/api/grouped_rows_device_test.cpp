@@ -362,19 +362,27 @@ struct ListedExtents {
   std::int64_t m, n, k;
 };
 
+// Leading dimensions of A and B: odd ones, none, or multiples of 16 bytes, which TMA takes.
+enum class Lines : std::uint8_t { odd, packed, whole_units };
+
 // alpha is 1, 2, ... and beta 0.5 where there is a C. Each matrix has a leading dimension of its
 // own, or all problems share A and B.
 class ListOnDevice {
  public:
   ListOnDevice(const std::vector<ListedExtents>& extents, bool has_c, bool are_shared,
-               Stream stream, bool are_packed = false)
+               Stream stream, Lines lines = Lines::odd)
       : extents_(extents), has_c_(has_c), are_shared_(are_shared) {
+    const auto rest = [&](std::int64_t columns, std::int64_t odd) {
+      if (lines == Lines::packed) return std::int64_t{0};
+      return lines == Lines::odd ? odd : (8 - columns % 8) % 8;
+    };
     for (std::size_t i = 0; i < extents.size(); ++i) {
       const auto& [m, n, k] = extents[i];
-      const auto padding = static_cast<std::int64_t>(are_shared || are_packed ? 0 : 8 * (i % 3));
+      const auto padding =
+          static_cast<std::int64_t>(are_shared || lines == Lines::packed ? 0 : 8 * (i % 3));
       if (i == 0 || !are_shared) {
-        a_.emplace_back(m, k, DType::bfloat16, padding, stream).fill(1);
-        b_.emplace_back(k, n, DType::bfloat16, padding + (are_packed ? 0 : 3), stream).fill(2);
+        a_.emplace_back(m, k, DType::bfloat16, padding + rest(k, 0), stream).fill(1);
+        b_.emplace_back(k, n, DType::bfloat16, padding + rest(n, 3), stream).fill(2);
       }
       if (has_c) c_.emplace_back(m, n, DType::float32, padding, stream).fill(0);
       out_.emplace_back(m, n, DType::float32, 1 + padding, stream);
@@ -430,22 +438,20 @@ class GroupedListsOf : public GroupedRowsOf {
   void expect_right(const std::vector<ListedExtents>& extents, bool has_c,
                     bool are_shared = false) const {
     const OwnedStream own(device());
-    const ListOnDevice list(extents, has_c, are_shared, own.get());
+    const ListOnDevice list(extents, has_c, are_shared, own.get(), lines());
     const GroupedGemmArguments arguments = list.arguments();
     int count = 0;
     for (const Kernel& kernel : get_kernels(arguments)) {
       if (kernel.family().name() != GetParam().family || ++count > 3) continue;
       SCOPED_TRACE(kernel.name());
-      ListOnDevice fresh(extents, has_c, are_shared, own.get());
+      ListOnDevice fresh(extents, has_c, are_shared, own.get(), lines());
       kernel.run(fresh.arguments(), {.stream = own.get()});
       fresh.expect_right();
     }
-    const bool has_lists = std::string_view(GetParam().family) != "sm90";
-    EXPECT_EQ(count > 0, has_lists);
-    if (!has_lists) {
-      EXPECT_NE(reason_of(explain(arguments)).find("list"), std::string::npos);
-    }
+    EXPECT_GT(count, 0) << reason_of(explain(arguments));
   }
+  static bool is_by_tma() { return std::string_view(GetParam().family) == "sm90"; }
+  static Lines lines() { return is_by_tma() ? Lines::whole_units : Lines::odd; }
 };
 
 TEST_P(GroupedListsOf, row_26_every_problem_has_its_extents_strides_and_scalars) {
@@ -456,32 +462,35 @@ TEST_P(GroupedListsOf, row_26_every_problem_has_its_extents_strides_and_scalars)
 
 // Packed matrices of one row or column have both layouts, and lines one element apart.
 TEST_P(GroupedListsOf, lines_of_one_element_promise_no_alignment) {
-  if (std::string_view(GetParam().family) == "sm90") return;
   const std::vector<ListedExtents> lists[] = {{{4, 4, 1}, {3, 1, 8}},
                                               {{4, 1, 3}, {1, 8, 3}},
                                               {{9, 0, 33}, {2, 17, 1}},
                                               {{3, 0, 3}, {4, 0, 1}, {2, 3, 1}}};
   for (const std::vector<ListedExtents>& extents : lists) {
     const OwnedStream own(device());
-    const ListOnDevice list(extents, false, false, own.get(), true);
+    const ListOnDevice list(extents, false, false, own.get(), Lines::packed);
+    const GroupedGemmArguments arguments = list.arguments();
     int count = 0;
-    for (const Kernel& kernel : get_kernels(list.arguments())) {
+    for (const Kernel& kernel : get_kernels(arguments)) {
       if (kernel.family().name() != GetParam().family || ++count > 2) continue;
       SCOPED_TRACE(kernel.name());
-      ListOnDevice fresh(extents, false, false, own.get(), true);
+      ListOnDevice fresh(extents, false, false, own.get(), Lines::packed);
       kernel.run(fresh.arguments(), {.stream = own.get()});
       fresh.expect_right();
     }
-    EXPECT_GT(count, 0);
+    if (is_by_tma()) {
+      EXPECT_NE(reason_of(explain(arguments)).find("multiples of 16 bytes"), std::string::npos);
+    } else {
+      EXPECT_GT(count, 0);
+    }
   }
 }
 
 // The graph has the list, whose arguments need not outlive it.
 TEST_P(GroupedListsOf, are_captured_in_a_graph) {
-  if (std::string_view(GetParam().family) == "sm90") return;
   const OwnedStream own(device());
   const std::vector<ListedExtents> extents{{33, 65, 20}, {0, 5, 7}, {130, 24, 70}};
-  ListOnDevice list(extents, true, false, own.get());
+  ListOnDevice list(extents, true, false, own.get(), lines());
   std::optional<driver::Graph> graph;
   {
     const GroupedGemmArguments arguments = list.arguments();
@@ -506,23 +515,77 @@ INSTANTIATE_TEST_SUITE_P(Families, GroupedListsOf,
                          testing::Values(Place{"emulated:a100", "simt"},
                                          Place{"emulated:a100", "sm80"},
                                          Place{"emulated:h200", "sm90"}, Place{"gpu", "simt"},
-                                         Place{"gpu", "sm80"}),
+                                         Place{"gpu", "sm80"}, Place{"gpu", "sm90"}),
                          name_of_place);
 
 TEST(GroupedLists, of_more_problems_than_a_launch_holds_are_refused_by_name) {
-  const DeviceInfo a100 = find_device_info("a100").value();
+  const DeviceInfo h200 = find_device_info("h200").value();
   const auto reason_for = [&](const char* line, std::string_view family) {
-    for (const Reason& reason : explain(parse_problem(line).problem, a100).reasons)
+    for (const Reason& reason : explain(parse_problem(line).problem, h200).reasons)
       if (reason.family == family) return reason.failed;
     return std::string();
   };
-  for (const char* const family : {"simt", "sm80"}) {
+  for (const char* const family : {"simt", "sm80", "sm90"}) {
     EXPECT_EQ(reason_for("grouped_gemm 64x64x64 groups=64 list=host a=bf16", family), "");
     EXPECT_EQ(reason_for("grouped_gemm 64x64x64 groups=65 list=host a=bf16", family),
               "groups: expected at most 64 problems in a list on a GPU, got 65");
     EXPECT_EQ(reason_for("grouped_gemm 64x64x64 groups=49 list=host a=bf16 c=bf16 beta=1", family),
               "groups: expected at most 48 problems in a list with C on a GPU, got 49");
   }
+}
+
+// Every problem counts with its own tiles and depth.
+TEST(GroupedLists, of_small_problems_have_shorter_predicted_times_than_of_large_ones) {
+  const Device h200 = parse_device("emulated:h200").value();
+  const OwnedStream own(h200);
+  const Buffer memory(1 << 20, own.get());
+  const auto matrix = [&](std::int64_t rows, std::int64_t columns, std::size_t byte) {
+    return Tensor(static_cast<std::byte*>(memory.data()) + byte, DType::bfloat16, {rows, columns},
+                  {columns, 1}, h200);
+  };
+  const auto best_time = [&](std::int64_t small, std::int64_t depth) {
+    std::vector<GroupedProblem> problems;
+    for (std::size_t i = 0; i < 8; ++i) {
+      const std::int64_t m = i == 3 ? 128 : small;
+      const std::int64_t k = i == 3 ? 1024 : depth;
+      problems.push_back({matrix(m, k, 0), matrix(k, 128, 0), matrix(m, 128, (8 + i) << 16)});
+    }
+    for (const RankedKernel& kernel : get_kernels(GroupedGemmArguments(problems, DType::float32)))
+      if (kernel.family().name() == "sm90") return kernel.predicted_us;
+    return 0.0;
+  };
+  EXPECT_GT(best_time(16, 64), 0);
+  EXPECT_LT(best_time(16, 64), best_time(128, 1024));
+}
+
+// What a launch's parameters do not hold is refused before anything is compiled.
+TEST(GroupedLists, of_rows_that_are_too_far_apart_are_refused_by_name) {
+  const Device h200 = parse_device("emulated:h200").value();
+  const OwnedStream own(h200);
+  const Buffer memory(4096, own.get());
+  const auto at = [&](std::size_t byte) { return static_cast<std::byte*>(memory.data()) + byte; };
+  const auto matrix = [&](std::int64_t rows, std::int64_t line) {
+    return Tensor(at(2048), DType::bfloat16, {rows, 8}, {line, 1}, h200);
+  };
+  const auto reason_of = [&](std::int64_t line_of_a, std::string_view family) {
+    const GroupedGemmArguments arguments(
+        {{matrix(8, 8), matrix(8, 8), Tensor(at(0), DType::bfloat16, {8, 8}, {8, 1}, h200)},
+         {matrix(2, line_of_a), matrix(8, 8),
+          Tensor(at(256), DType::bfloat16, {2, 8}, {8, 1}, h200)}},
+        DType::float32);
+    for (const Reason& reason : explain(arguments).reasons)
+      if (reason.family == family) return reason.failed;
+    return std::string();
+  };
+  constexpr std::int64_t far = std::int64_t{1} << 31;
+  for (const char* const family : {"simt", "sm80", "sm90"}) {
+    EXPECT_EQ(reason_of(far - 8, family), "");
+    EXPECT_EQ(reason_of(far, family),
+              "A: expected rows (columns) less than 2^31 elements apart in a list on a GPU, got "
+              "2147483648");
+  }
+  EXPECT_EQ(reason_of(-8, "simt"), "");
+  EXPECT_NE(reason_of(-8, "sm90"), "");  // TMA takes no rows that descend in memory
 }
 
 TEST_P(GroupedRowsOf, row_28_rows_are_gathered) {
@@ -616,6 +679,24 @@ TEST(GroupedTables, leave_room_for_few_operands_and_refuse_more_by_number) {
     }
   }
   EXPECT_TRUE(is_refused);
+}
+
+// TMA takes no rows that descend in memory, of an operand that it would have to load.
+TEST(GroupedReasons, are_those_of_the_tile_that_comes_closest) {
+  const DeviceInfo h200 = find_device_info("h200").value();
+  const auto reason_for = [&](const char* line) {
+    for (const Reason& reason : explain(parse_problem(line).problem, h200).reasons)
+      if (reason.family == "sm90") return reason.failed;
+    return std::string();
+  };
+  EXPECT_EQ(reason_for("grouped_gemm 256x64x64 groups=4 a=bf16 out=f32 epilogue=\"D = accum + x\" "
+                       "x=f32[m,n]/strides=-64,1"),
+            "epilogue operand x: expected a stride of 16 to 2^40 bytes in steps of 16, got -256");
+  EXPECT_EQ(reason_for("grouped_gemm 2147480000x2147480000x64 groups=4 a=bf16"),
+            "out: expected at most 2147483647 tiles of groups, got 4 x 2147480000x2147480000 "
+            "elements");
+  EXPECT_EQ(reason_for("grouped_gemm 256x64x64 groups=4 labels=i32/align=8 a=bf16"),
+            "labels: expected ones that change at multiples of 64 (alignment of groups), got 8");
 }
 
 }  // namespace

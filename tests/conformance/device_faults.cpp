@@ -874,7 +874,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 59> names{"simt",
+  constexpr std::array<std::string_view, 60> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, lists",
@@ -894,6 +894,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 coop, weighted groups",
                                                    "sm90 coop, gathered groups",
                                                    "sm90 coop, reductions of groups",
+                                                   "sm90 coop, lists",
                                                    "sm90 1x2 coop, fprop",
                                                    "sm90 k2 coop, dgrad",
                                                    "sm90 2x1 coop, wgrad",

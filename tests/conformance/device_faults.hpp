@@ -34,6 +34,7 @@ enum class SoundKernel : std::uint8_t {
   wgmma_weights,     // rows of groups that indices name, with a program that weighs them
   wgmma_gather,      // rows of A that indices name
   wgmma_group_sums,  // grouped problems, with a program's reductions
+  wgmma_listed,      // lists of problems, with a C
   wgmma_fprop,       // convolutions, images in im2col mode; a pair of blocks shares A
   wgmma_dgrad,       // likewise, k over two blocks
   wgmma_wgrad,       // likewise; a pair of blocks shares B

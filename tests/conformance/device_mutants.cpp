@@ -129,6 +129,8 @@ templates::Sm90Form form_of(SoundKernel kernel) {
       return scattered_groups;
     case SoundKernel::wgmma_gather:
       return gathered_groups;
+    case SoundKernel::wgmma_listed:
+      return templates::Sm90Form::listed;
     case SoundKernel::wgmma_fprop:
       return fprop_2d;
     case SoundKernel::wgmma_dgrad:
@@ -147,27 +149,18 @@ templates::Sm90Form form_of(SoundKernel kernel) {
 // Two stages as a rule, so that few blocks of k go round; two or three consumers, or two blocks.
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
-  constexpr SoundKernel with_two_consumers[] = {SoundKernel::cooperative,
-                                                SoundKernel::chained,
-                                                SoundKernel::reduction,
-                                                SoundKernel::parallel,
-                                                SoundKernel::serial,
-                                                SoundKernel::transposed,
-                                                SoundKernel::promoted,
-                                                SoundKernel::promoted_parts,
-                                                SoundKernel::transposed_parts,
-                                                SoundKernel::part_reduction,
-                                                SoundKernel::registers,
-                                                SoundKernel::pointers,
-                                                SoundKernel::wgmma_groups,
-                                                SoundKernel::wgmma_scatter,
-                                                SoundKernel::wgmma_weights,
-                                                SoundKernel::wgmma_gather,
-                                                SoundKernel::wgmma_outside,
-                                                SoundKernel::wgmma_group_sums,
-                                                SoundKernel::far,
-                                                SoundKernel::bf16_parts,
-                                                SoundKernel::tf32_parts};
+  constexpr SoundKernel with_two_consumers[] = {
+      SoundKernel::cooperative,      SoundKernel::chained,
+      SoundKernel::reduction,        SoundKernel::parallel,
+      SoundKernel::serial,           SoundKernel::transposed,
+      SoundKernel::promoted,         SoundKernel::promoted_parts,
+      SoundKernel::transposed_parts, SoundKernel::part_reduction,
+      SoundKernel::registers,        SoundKernel::pointers,
+      SoundKernel::wgmma_groups,     SoundKernel::wgmma_scatter,
+      SoundKernel::wgmma_weights,    SoundKernel::wgmma_gather,
+      SoundKernel::wgmma_outside,    SoundKernel::wgmma_group_sums,
+      SoundKernel::wgmma_listed,     SoundKernel::far,
+      SoundKernel::bf16_parts,       SoundKernel::tf32_parts};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -323,6 +316,11 @@ OperandRules sm90_rules(SoundKernel kernel) {
   if (kernel == SoundKernel::far || kernel == SoundKernel::pointers ||
       kernel == SoundKernel::wgmma_phases) {
     rules.c = rules.out;
+    rules.has_c = true;
+  }
+  if (kernel == SoundKernel::wgmma_listed) {
+    rules.out.alignment = 4;
+    rules.c = {.dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};
     rules.has_c = true;
   }
   if (is_transposed(kernel)) {

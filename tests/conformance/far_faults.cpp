@@ -11,8 +11,8 @@ constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = far},
     {.name = "rows of C in 32 bits",
      .kernel = far,
-     .edits = {{{"start.elements + row * params.c.row_stride",
-                 "start.elements + static_cast<int>(row * params.c.row_stride)"}}}},
+     .edits = {{{"start.elements + row * c.row_stride",
+                 "start.elements + static_cast<int>(row * c.row_stride)"}}}},
     {.name = "batches in 32 bits",
      .kernel = far,
      .edits = {{{"static_cast<abi::Int64>(batch) * batch_stride};",
@@ -23,8 +23,8 @@ constexpr DeviceFault fault_table[] = {
                  "start.elements + static_cast<int>(corner.row * out.row_stride)"}}}},
     {.name = "rows of a warp in 32 bits",
      .kernel = far,
-     .edits = {{{"(row * params_.out_rows.row_stride + column) * static_cast<int>(element_bytes);",
-                 "static_cast<int>((row * params_.out_rows.row_stride + column) * "
+     .edits = {{{"(row * out.row_stride + column) * static_cast<int>(element_bytes);",
+                 "static_cast<int>((row * out.row_stride + column) * "
                  "static_cast<int>(element_bytes));"}}}},
 };
 

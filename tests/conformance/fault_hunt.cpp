@@ -138,6 +138,10 @@ constexpr const char* list_lines[] = {
 constexpr const char* mma_list_lines[] = {
     "grouped_gemm 90x64x40 groups=9 list=host a=bf16 b=bf16 out=f32",
     "grouped_gemm 64x96x72 groups=40 list=host a=bf16 b=bf16 out=f32:c"};
+// Problems of several tiles, and of no k among them.
+constexpr const char* wgmma_list_lines[] = {
+    "grouped_gemm 300x70x136 groups=9 list=host a=bf16 b=bf16/ld=72 out=f32 c=f32 beta=0.5",
+    "grouped_gemm 70x136x3 groups=40 list=host a=bf16/ld=8 out=f32 c=f32:c beta=1"};
 constexpr const char* indexed_lines[] = {
     "grouped_gemm 300x64x40 groups=70 ends=i64/align=8 gather=i64/of=100/divide=3 "
     "scatter=i64/of=500 a=f32",
@@ -222,6 +226,8 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
     return {std::begin(wgmma_group_lines), std::end(wgmma_group_lines)};
   if (kernel == SoundKernel::wgmma_gather)
     return {std::begin(wgmma_gather_lines), std::end(wgmma_gather_lines)};
+  if (kernel == SoundKernel::wgmma_listed)
+    return {std::begin(wgmma_list_lines), std::end(wgmma_list_lines)};
   if (kernel == SoundKernel::wgmma_scatter)
     return {std::begin(wgmma_scatter_lines), std::end(wgmma_scatter_lines)};
   if (kernel == SoundKernel::wgmma_outside)

@@ -357,13 +357,17 @@ void draw_groups(const Kernel& kernel, Choices& choices, const TrialLimits& limi
   draw_indexed_extent(choices, operation::ragged_extent(problem), problem.groups->scatter);
 }
 
-// Matrices of a list are of one layout, and the largest are packed.
+// Matrices of a list are of one layout; lines are packed, or as far apart as the rule's alignment
+// asks for.
 MatrixType draw_listed(const OperandRule& rule, const MatrixExtents& extents, Choices& choices) {
   const Layout layout = rule.layout == LayoutRule::row      ? Layout::row
                         : rule.layout == LayoutRule::column ? Layout::column
                         : choices.percent(50)               ? Layout::row
                                                             : Layout::column;
   MatrixType matrix = operation::packed_matrix(rule.dtype, layout, extents);
+  const auto width = static_cast<std::int64_t>(byte_width(rule.dtype));
+  std::int64_t& line = layout == Layout::row ? matrix.row_stride : matrix.column_stride;
+  if (line > 0) line = round_up(line, std::max<std::int64_t>(rule.alignment / width, 1));
   matrix.batch_stride = by_pointers;
   matrix = operation::normalize(matrix, extents);
   matrix.alignment = operation::alignment_of(0, matrix);

@@ -12,6 +12,7 @@ constexpr auto scatter = SoundKernel::wgmma_scatter;
 constexpr auto gather = SoundKernel::wgmma_gather;
 constexpr auto weights = SoundKernel::wgmma_weights;
 constexpr auto sums = SoundKernel::wgmma_group_sums;
+constexpr auto listed = SoundKernel::wgmma_listed;
 
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = groups},
@@ -226,6 +227,47 @@ constexpr DeviceFault fault_table[] = {
      .kernel = sums,
      .edits = {{{"return rows_.has_row(half) ? Reducer::of(value) : Reducer::nothing();",
                  "return Reducer::of(value);"}}}},
+    {.name = "nothing", .kernel = listed},
+    {.name = "the first of problems that begin at one tile has it",
+     .kernel = listed,
+     .edits = shared_edits::first_of_one_tile},
+    {.name = "one tile too many is looked for",
+     .kernel = listed,
+     .edits = shared_edits::one_tile_too_many},
+    {.name = "A of all problems is that of the first",
+     .kernel = listed,
+     .edits = {{{"with_list<design>(params_).a[tile.place.batch]",
+                 "with_list<design>(params_).a[0]"}}}},
+    {.name = "B is that of the next problem",
+     .kernel = listed,
+     .edits = {{{"with_list<design>(params_).b[tile.place.batch]",
+                 "with_list<design>(params_).b[tile.place.batch + 1]"}}}},
+    {.name = "all problems are as deep as the first",
+     .kernel = listed,
+     .edits = {{{"return list_.k[found_.group];", "return list_.k[0];"}}}},
+    {.name = "a problem without k multiplies the map of any memory",
+     .kernel = listed,
+     .edits = {{{"return depth() == 0 ? beyond : 0;", "return depth() == 0 && beyond < 0;"}}}},
+    {.name = "all problems have the rows of the first",
+     .kernel = listed,
+     .edits = {{{"const unsigned rows = list_.m[found_.group];",
+                 "const unsigned rows = list_.m[0];"}}}},
+    {.name = "all problems have the columns of the first",
+     .kernel = listed,
+     .edits = {{{"const unsigned columns = list_.n[found_.group];",
+                 "const unsigned columns = list_.n[0];"}}}},
+    {.name = "all problems store to the first one's matrix",
+     .kernel = listed,
+     .edits = {{{"matrix_of_problem(list.out[batch],", "matrix_of_problem(list.out[0],"}}}},
+    {.name = "rows of out are as far apart as the first problem's columns",
+     .kernel = listed,
+     .edits = {{{"list.out_line[batch], false)", "static_cast<int>(list.n[0]), false)"}}}},
+    {.name = "C is that of the first problem",
+     .kernel = listed,
+     .edits = {{{"matrix_of_problem(list.c[batch],", "matrix_of_problem(list.c[0],"}}}},
+    {.name = "C is row major in all lists",
+     .kernel = listed,
+     .edits = {{{"(list.problems.column_major & abi::c_is_column) != 0", "false"}}}},
 };
 
 }  // namespace

@@ -66,6 +66,8 @@ struct Sm90Design {
   bool has_groups = false;
   // True if groups are found in a table in the parameters, not in memory.
   bool has_group_table = false;
+  // True if groups are problems of a list among its parameters.
+  bool has_list = false;
   // True if elements of out in no group are set to zero.
   bool clears_outside = false;
   // True if threads store rows of groups to rows of out that are found by indices.

@@ -293,6 +293,15 @@ constexpr bool can_gather_rows(const Sm90Design& design) {
          !design.clears_outside;
 }
 
+/// Problems of a list have matrices of out at any addresses, to which threads store, and the
+/// default program.
+GEMMERY_HOST_DEVICE
+constexpr bool can_take_list(const Sm90Design& design) {
+  return !design.has_group_table && !design.clears_outside && !design.scatters_rows &&
+         !design.gathers_rows && !design.has_adjacent_rows && !stores_by_tma(design) &&
+         design.out_access > 0 && design.has_any_c == design.has_c && design.program_bytes == 0;
+}
+
 /// Filters of fprop and channels of images are K-major; filters of dgrad, and both operands of
 /// wgrad, are not. A copy of wgrad's B takes an atom of channels, which may not begin in the middle
 /// of an atom: the rest of it would belong to the next tap.
@@ -317,6 +326,7 @@ constexpr bool can_find_groups(const Sm90Design& design) {
   return design.schedule == Schedule::cooperative && !splits_columns(design) &&
          cluster_size(design) == 1 && design.split == SplitMode::none && !design.adds_vector &&
          !design.has_pointers && !design.a_by_registers && held_registers(design) <= 128 &&
+         (!design.has_list || can_take_list(design)) &&
          (!design.scatters_rows || can_scatter_rows(design)) &&
          (!design.gathers_rows || can_gather_rows(design));
 }
@@ -355,7 +365,8 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
   if (!has_staging_tiles(design)) return Sm90Fault::tile_n;
   if (!is_raster(design.raster)) return Sm90Fault::raster;
   if (held_registers(design) > most_accumulator_registers(design)) return Sm90Fault::accumulators;
-  const bool has_group_work = design.clears_outside || design.scatters_rows || design.gathers_rows;
+  const bool has_group_work =
+      design.has_list || design.clears_outside || design.scatters_rows || design.gathers_rows;
   if (design.has_groups ? !can_find_groups(design) : has_group_work) return Sm90Fault::groups;
   if (!is_sm90_conv(design)) return Sm90Fault::convolution;
   if (design.stages < 2 || design.stages > 8) return Sm90Fault::stages;

@@ -4,6 +4,7 @@
 
 #include <device/abi/groups.hpp>
 #include <device/abi/host_device.hpp>
+#include <device/abi/problem_list.hpp>
 #include <device/abi/split.hpp>
 #include <device/abi/tile_order.hpp>
 
@@ -92,6 +93,18 @@ struct Sm90GatherParams {
   IndexParams gather;
   RowMajorMatrix a;
   unsigned k;  // 0 with alpha = 0
+};
+
+/// A list of problems: ProblemList, or ProblemListWithC; and the maps of the matrices of each, by
+/// which TMA reads them where they are: 20 KB, which kernels of sm_70 and later take (CUDA C++
+/// programming guide, __global__ function parameters: 32,764 bytes). Of `gemm` what all problems
+/// have alike.
+template <class List>
+struct Sm90ListParams {
+  Sm90Params gemm;
+  List list;
+  TensorMap a[List::most];
+  TensorMap b[List::most];
 };
 
 static_assert(sizeof(TensorMap) == 128);

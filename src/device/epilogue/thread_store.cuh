@@ -6,6 +6,7 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/abi/sm90_shared.hpp>
+#include <device/epilogue/listed_problem.cuh>
 #include <device/epilogue/output_place.cuh>
 #include <device/ptx/memory.cuh>
 #include <device/ptx/shared_memory.cuh>
@@ -55,6 +56,7 @@ class ThreadStore {
     constexpr unsigned elements = access / element_bytes;
     constexpr unsigned vectors = columns / elements;
     char* const first = first_of(corner);
+    decltype(auto) out = out_of<design>(params_, corner.batch);
     const Ends ends = ends_at(corner);
 #pragma unroll 1
     for (unsigned index = lane_; index < abi::sm90_warp_rows * vectors; index += 32) {
@@ -63,7 +65,7 @@ class ThreadStore {
       if (corner.row + row >= ends.row) continue;
       const auto vector = read_staging<access>(source, row, column);
       char* const target =
-          first + (row * params_.out_rows.row_stride + column) * static_cast<int>(element_bytes);
+          first + (row * out.row_stride + column) * static_cast<int>(element_bytes);
       const int left = static_cast<int>(ends.column - corner.column) - static_cast<int>(column);
       store_vector<access>(target, vector, left);
     }
@@ -138,13 +140,13 @@ class ThreadStore {
   }
 
   __device__ __forceinline__ MatrixStart start_of(unsigned batch) const {
-    return start_of_batch<design.has_pointers>(params_.out_rows.data, params_.out_rows.batch_stride,
-                                               batch);
+    decltype(auto) out = out_of<design>(params_, batch);
+    return start_of_batch<design.has_pointers>(out.data, out.batch_stride, batch);
   }
 
   /// The address of a staging tile's first element in out.
   __device__ __forceinline__ char* first_of(const OutputPlace& corner) const {
-    const abi::RowMajorMatrix& out = params_.out_rows;
+    decltype(auto) out = out_of<design>(params_, corner.batch);
     const MatrixStart start = start_of(corner.batch);
     return start.address +
            (start.elements + corner.row * out.row_stride + corner.column * out.column_stride) *

@@ -4,6 +4,7 @@
 
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
+#include <device/epilogue/listed_problem.cuh>
 #include <device/epilogue/output_place.cuh>
 #include <device/ptx/fence.cuh>
 #include <device/ptx/memory.cuh>
@@ -12,20 +13,24 @@
 
 namespace gemmery::device {
 
-/// alpha, in the compute type of the epilogue.
-template <class Compute>
-__device__ __forceinline__ const Compute& alpha_of(const abi::Sm90Params& params) {
-  if constexpr (sizeof(Compute) == sizeof(double))
-    return params.wide_alpha;
+/// alpha, of the problem of a list or of all, in the compute type of the epilogue.
+template <abi::Sm90Design design, class Compute>
+__device__ __forceinline__ decltype(auto) alpha_of(const abi::Sm90Params& params, unsigned batch) {
+  if constexpr (design.has_list)
+    return static_cast<Compute>(with_list<design>(params).list.problems.alpha[batch]);
+  else if constexpr (sizeof(Compute) == sizeof(double))
+    return static_cast<const Compute&>(params.wide_alpha);
   else
-    return params.alpha;
+    return static_cast<const Compute&>(params.alpha);
 }
-template <class Compute>
-__device__ __forceinline__ const Compute& beta_of(const abi::Sm90Params& params) {
-  if constexpr (sizeof(Compute) == sizeof(double))
-    return params.wide_beta;
+template <abi::Sm90Design design, class Compute>
+__device__ __forceinline__ decltype(auto) beta_of(const abi::Sm90Params& params, unsigned batch) {
+  if constexpr (design.has_list)
+    return static_cast<Compute>(with_list<design>(params).list.beta[batch]);
+  else if constexpr (sizeof(Compute) == sizeof(double))
+    return static_cast<const Compute&>(params.wide_beta);
   else
-    return params.beta;
+    return static_cast<const Compute&>(params.beta);
 }
 
 /// Adds beta * c to a thread's accumulators in a block of 64 rows: reads two adjacent columns at a
@@ -37,26 +42,26 @@ class AddendReader {
 
   __device__ __forceinline__ AddendReader(const abi::Sm90Params& params, const OutputPlace& place,
                                           unsigned thread)
-      : params_(params) {
+      : params_(params), batch_(place.batch) {
+    decltype(auto) c = c_of();
     const unsigned row =
         place.row + thread / 32 * abi::sm90_warp_rows + abi::first_row_of_lane(design, thread % 32);
     const unsigned column = place.column + thread % 4 * 2;
     const MatrixStart start =
-        start_of_batch<design.has_pointers>(params.c.data, params.c.batch_stride, place.batch);
+        start_of_batch<design.has_pointers>(c.data, c.batch_stride, place.batch);
     if constexpr (design.has_phases) {
       const abi::DgradPhase& phase = with_phases(params).phases[place.batch];
       const abi::Int64 first = matrix_row<design>(phase, row);
-      first_ = start.address + (first * params.c.row_stride + offset_of(column)) * element_bytes;
+      first_ = start.address + (first * c.row_stride + offset_of(column)) * element_bytes;
       rows_between_ = matrix_row<design>(phase, row + second_row) - first;
     } else {
-      first_ = start.address +
-               (start.elements + row * params.c.row_stride + offset_of(column)) * element_bytes;
+      first_ =
+          start.address + (start.elements + row * c.row_stride + offset_of(column)) * element_bytes;
     }
     // With beta = 0, C is not read.
-    const int columns =
-        beta_of<Compute>(params) == 0
-            ? 0
-            : static_cast<int>(column_end<design>(params, place)) - static_cast<int>(column);
+    const int columns = beta() == 0 ? 0
+                                    : static_cast<int>(column_end<design>(params, place)) -
+                                          static_cast<int>(column);
     columns_left_[0] = row < row_end<design>(params, place) ? columns : 0;
     columns_left_[1] = row + second_row < row_end<design>(params, place) ? columns : 0;
     if constexpr (!design.has_any_c) {
@@ -77,29 +82,36 @@ class AddendReader {
         const auto element = ptx::ld_global_if_above<element_bytes>(
             left, 8 * eight + column,
             source + offset_of(static_cast<unsigned>(column)) * element_bytes, {});
-        values[column] += beta_of<Compute>(params_) * decode<design.c, Compute>(element, 0);
+        values[column] += beta() * decode<design.c, Compute>(element, 0);
       }
       return;
     }
     const auto pair = ptx::ld_global_if_above<2 * element_bytes>(left, 8 * eight + 1, source,
                                                                  {{last_[half].words[0]}});
-    values[0] += beta_of<Compute>(params_) * decode<design.c, Compute>(pair, 0);
-    values[1] += beta_of<Compute>(params_) * decode<design.c, Compute>(pair, 1);
+    values[0] += beta() * decode<design.c, Compute>(pair, 0);
+    values[1] += beta() * decode<design.c, Compute>(pair, 1);
   }
 
  private:
   static constexpr int element_bytes = abi::bytes_of(design.c);
   static constexpr unsigned second_row = abi::second_row_distance(design);
 
+  __device__ __forceinline__ decltype(auto) c_of() const {
+    return addend_of<design>(params_, batch_);
+  }
+  __device__ __forceinline__ decltype(auto) beta() const {
+    return beta_of<design, Compute>(params_, batch_);
+  }
+
   /// The offset of columns, in elements.
   __device__ __forceinline__ abi::Int64 offset_of(unsigned columns) const {
-    return design.has_any_c ? columns * params_.c.column_stride : columns;
+    return design.has_any_c ? columns * c_of().column_stride : columns;
   }
 
   __device__ __forceinline__ const char* row_of(int half) const {
     if constexpr (design.has_phases)
-      return first_ + half * (rows_between_ * params_.c.row_stride * element_bytes);
-    return first_ + half * (second_row * params_.c.row_stride * element_bytes);
+      return first_ + half * (rows_between_ * c_of().row_stride * element_bytes);
+    return first_ + half * (second_row * c_of().row_stride * element_bytes);
   }
 
   /// The last element of a row if it is half of one of this thread's pairs. It stands in for all
@@ -112,6 +124,7 @@ class AddendReader {
   }
 
   const abi::Sm90Params& params_;
+  unsigned batch_;                         // read of a problem of a list alone
   ptx::Registers<element_bytes> last_[2];  // 0 if there is none
   const char* first_;
   abi::Int64 rows_between_ = second_row;  // of the thread's two, in out's matrix
@@ -139,7 +152,7 @@ class WarpgroupLinearCombination {
    public:
     __device__ __forceinline__ Block(const abi::Sm90Params& params, const OutputPlace& place,
                                      unsigned thread)
-        : alpha_(alpha_of<Compute>(params)), addend_(params, place, thread) {}
+        : alpha_(alpha_of<design, Compute>(params, place.batch)), addend_(params, place, thread) {}
     /// True if the values of out are the accumulators, unchanged.
     __device__ __forceinline__ bool passes_accumulators() const {
       return !design.has_c && alpha_ == 1;
@@ -157,7 +170,7 @@ class WarpgroupLinearCombination {
     __device__ static void end() {}
 
    private:
-    const Compute& alpha_;
+    decltype(alpha_of<design, Compute>(abi::Sm90Params{}, 0)) alpha_;
     const AddendReader<design> addend_;
   };
 
@@ -174,7 +187,9 @@ class WarpgroupLinearCombination {
       constexpr int element_bytes = abi::bytes_of(design.c);
       const unsigned rows = row_end<design>(params_, place);
       const unsigned columns = column_end<design>(params_, place);
-      if (beta_of<Compute>(params_) == 0 || place.row >= rows || place.column >= columns) return;
+      if (beta_of<design, Compute>(params_, place.batch) == 0 || place.row >= rows ||
+          place.column >= columns)
+        return;
       const MatrixStart start =
           start_of_batch<design.has_pointers>(params_.c.data, params_.c.batch_stride, place.batch);
       const char* const first =

@@ -2,8 +2,9 @@
 // GEMM on Hopper's tensor cores: out = alpha * a b + beta * c. The kernel with an emitted epilogue
 // is in sm90_program.cuh, which kernels without one need not compile.
 //
-//   sizes of groups, if there are any
-//     | sm90_group_tiles: one warp of warpgroup 0 finds the tiles and sends them to the others
+//   sizes of groups, or a list of problems, if there are any
+//     | sm90_group_tiles, sm90_listed_tiles: one warp of warpgroup 0 finds the tiles and sends them
+//     | to the others
 //   A, B in global memory
 //     | sm90_load, copy/tma_operand: one thread of warpgroup 0 loads tiles of 128 bytes of k by
 //     | TMA, with zeros out of bounds; in a cluster each block multicasts half of a shared operand
@@ -35,6 +36,7 @@
 #include <device/epilogue/warpgroup_store.cuh>
 #include <device/gemm/sm90_finish.cuh>
 #include <device/gemm/sm90_gather.cuh>
+#include <device/gemm/sm90_listed_tiles.cuh>
 #include <device/gemm/sm90_load.cuh>
 #include <device/gemm/sm90_mainloop.cuh>
 #include <device/gemm/sm90_outside.cuh>
@@ -253,7 +255,7 @@ class Sm90Gemm {
     const bool loads = ptx::elect_sync();
     Cursor cursor;
     GroupTileSender<design> sender(shared_.group_tiles);
-    FoundGroupTiles<design> tiles(params_, with_groups(params_).groups);
+    typename TileFinder<design>::Type tiles(params_);
 #pragma unroll 1
     do {
       tiles.find_next();
@@ -373,17 +375,22 @@ __device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
       [](unsigned) {}, [](unsigned) {});
 }
 
-/// The same for groups and convolutions.
+/// The same for groups, lists of problems and convolutions.
 template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupedParams& params) {
-  static_assert(design.has_groups && !design.has_group_table && !design.scatters_rows &&
-                !design.gathers_rows);
+  static_assert(design.has_groups && !design.has_group_table && !design.has_list &&
+                !design.scatters_rows && !design.gathers_rows);
   sm90_gemm<design>(params.gemm);
 }
 template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupTableParams& params) {
   static_assert(design.has_groups && design.has_group_table);
   sm90_gemm<design>(params.grouped.gemm);
+}
+template <abi::Sm90Design design, class List>
+__device__ __forceinline__ void sm90_gemm(const abi::Sm90ListParams<List>& params) {
+  static_assert(design.has_groups && design.has_list);
+  sm90_gemm<design>(params.gemm);
 }
 template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90ConvParams& params) {

@@ -4,6 +4,7 @@
 //
 //   sizes of groups, or a table --schedule/grouped_tiles--> FoundGroupTiles
 //   labels of rows or columns --schedule/labelled_tiles--> FoundGroupTiles
+//   a list of problems --sm90_listed_tiles--> ListedTiles
 //     | GroupTileSender: one lane, when all consumer warps have read the record's previous tile
 //   records in shared memory, a ring between barriers (pipeline/stage_ring)
 //     | ReceivedGroupTiles: every lane of the consumers
@@ -53,9 +54,8 @@ using GroupTileRing = StageRing<abi::group_tile_records, 1>;
 template <abi::Sm90Design design>
 class FoundGroupTiles {
  public:
-  __device__ __forceinline__ FoundGroupTiles(const abi::Sm90Params& params,
-                                             const abi::GroupParams& groups)
-      : params_(params), groups_(groups), next_(blockIdx.x) {}
+  __device__ __forceinline__ explicit FoundGroupTiles(const abi::Sm90Params& params)
+      : params_(params), groups_(with_groups(params).groups), next_(blockIdx.x) {}
 
   /// Finds the next tile, or that there is none.
   __device__ __forceinline__ void find_next() {

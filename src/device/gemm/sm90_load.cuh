@@ -5,6 +5,7 @@
 #include <device/abi/sm90_params.hpp>
 #include <device/copy/conv_operand.cuh>
 #include <device/copy/tma_operand.cuh>
+#include <device/epilogue/listed_problem.cuh>
 #include <device/epilogue/output_place.cuh>
 #include <device/gemm/sm90_shared.cuh>
 #include <device/ptx/async_copy.cuh>
@@ -39,6 +40,7 @@ class Sm90Load {
 
   /// One thread calls it, before anything is loaded.
   __device__ __forceinline__ void prefetch_maps() const {
+    if constexpr (design.has_list) return;  // each problem has its own
     if constexpr (!design.gathers_rows)
       ptx::prefetch_tensormap(design.has_phases ? with_phases(params_).images[0] : params_.a);
     ptx::prefetch_tensormap(params_.b);
@@ -132,6 +134,8 @@ class Sm90Load {
     const int row = first_of<design.a_major>(tile.place.row);
     if constexpr (design.has_pointers)
       return {params_.a, row, k, tile.sources.a};
+    else if constexpr (design.has_list)
+      return {with_list<design>(params_).a[tile.place.batch], row, k, {}};
     else
       return {params_.a, row, k, a_matrix(tile.place)};
   }
@@ -139,6 +143,8 @@ class Sm90Load {
     const int column = first_of<design.b_major>(tile.place.column);
     if constexpr (design.has_pointers)
       return {params_.b, column, k, tile.sources.b};
+    else if constexpr (design.has_list)
+      return {with_list<design>(params_).b[tile.place.batch], column, k, {}};
     else
       return {params_.b, column, k, b_matrix(tile.place)};
   }

@@ -2,29 +2,59 @@
 #include "providers/templates/known_groups.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "operation/groups.hpp"
+#include "providers/templates/problem_list.hpp"
 
 namespace gemmery::templates {
 namespace {
 
-std::vector<std::int64_t> read_sizes(const Query& query) {
-  const Groups& groups = *query.problem.groups;
-  std::vector<std::int64_t> sizes;
-  if (query.arguments == nullptr || !groups.are_on_host) return sizes;
-  for (const operation::GroupSlice& slice : operation::read_groups(*query.arguments)) {
-    if (slice.size > 0 || groups.ragged == Ragged::k) sizes.push_back(slice.size);
+using Extents = KnownGroups::Extents;
+
+std::vector<Extents> read_list(const GemmArguments& arguments) {
+  std::vector<Extents> extents;
+  for (const GemmArguments& one : arguments.group_memory()->list) {
+    const GemmProblem& problem = one.problem();
+    if (problem.m > 0 && problem.n > 0) extents.push_back({problem.m, problem.n, problem.k});
   }
-  return sizes;
+  return extents;
 }
 
-GemmProblem average_of(const GemmProblem& problem, const std::vector<std::int64_t>& sizes) {
-  if (sizes.empty()) return average_groups(problem);
+std::vector<Extents> read_extents(const Query& query) {
+  const GemmProblem& problem = query.problem;
+  const Groups& groups = *problem.groups;
+  if (query.arguments == nullptr || !groups.are_on_host) return {};
+  if (is_list(groups)) return read_list(*query.arguments);
+  std::vector<Extents> extents;
+  for (const operation::GroupSlice& slice : operation::read_groups(*query.arguments)) {
+    Extents own{problem.m, problem.n, problem.k};
+    (groups.ragged == Ragged::m ? own.m : groups.ragged == Ragged::n ? own.n : own.k) = slice.size;
+    if (slice.size > 0 || groups.ragged == Ragged::k) extents.push_back(own);
+  }
+  return extents;
+}
+
+std::int64_t average_along(const std::vector<Extents>& groups, std::int64_t Extents::*extent) {
+  std::int64_t all = 0;
+  for (const Extents& group : groups) all += group.*extent;
+  const auto count = static_cast<std::int64_t>(groups.size());
+  return std::max<std::int64_t>((all + count / 2) / count, 1);
+}
+
+GemmProblem average_of(const GemmProblem& problem, const std::vector<Extents>& groups) {
+  if (groups.empty()) return average_groups(problem);
   GemmProblem known = problem;
-  known.l = static_cast<std::int64_t>(sizes.size());
-  const std::int64_t all = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
-  known.groups->expected = std::max<std::int64_t>((all + known.l / 2) / known.l, 1);
+  known.l = static_cast<std::int64_t>(groups.size());
+  const Ragged ragged = problem.groups->ragged;
+  if (is_list(*problem.groups)) {
+    known.m = average_along(groups, &Extents::m);
+    known.n = average_along(groups, &Extents::n);
+    known.k = average_along(groups, &Extents::k);
+  } else {
+    known.groups->expected = average_along(groups, ragged == Ragged::m   ? &Extents::m
+                                                   : ragged == Ragged::n ? &Extents::n
+                                                                         : &Extents::k);
+  }
   return average_groups(known);
 }
 
@@ -33,26 +63,17 @@ std::int64_t count_along(std::int64_t extent, int tile) { return (extent + tile 
 }  // namespace
 
 KnownGroups::KnownGroups(const Query& query)
-    : sizes_(read_sizes(query)),
-      ragged_(query.problem.groups->ragged),
-      average_(average_of(query.problem, sizes_)) {}
+    : groups_(read_extents(query)), average_(average_of(query.problem, groups_)) {}
 
 std::optional<model::GroupLoad> KnownGroups::load(const GroupTileExtents& tile, int tile_k,
                                                   int blocks) const {
-  if (sizes_.empty()) return std::nullopt;
-  const std::int64_t rows = count_along(average_.m, tile.m);
-  const std::int64_t columns = count_along(average_.n, tile.n);
+  if (groups_.empty()) return std::nullopt;
   std::vector<model::GroupTiles> groups;
-  groups.reserve(sizes_.size());
-  for (const std::int64_t size : sizes_) {
-    if (ragged_ == Ragged::k) {
-      const std::int64_t k_blocks = std::max<std::int64_t>(count_along(size, tile_k), 1);
-      groups.push_back({.tiles = rows * columns, .work = static_cast<double>(k_blocks)});
-    } else {
-      const bool is_of_m = ragged_ == Ragged::m;
-      const std::int64_t along = count_along(size, is_of_m ? tile.m : tile.n);
-      groups.push_back({.tiles = along * (is_of_m ? columns : rows), .work = 1});
-    }
+  groups.reserve(groups_.size());
+  for (const Extents& group : groups_) {
+    const std::int64_t k_blocks = std::max<std::int64_t>(count_along(group.k, tile_k), 1);
+    groups.push_back({.tiles = count_along(group.m, tile.m) * count_along(group.n, tile.n),
+                      .work = static_cast<double>(k_blocks)});
   }
   return model::load_of_groups(groups, blocks);
 }

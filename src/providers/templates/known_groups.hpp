@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sizes of groups as far as a query knows them: all of them if they are in host memory,
-// otherwise the average. For predictions only.
+// The sizes of groups as far as a query knows them: all of them if they are in host memory, as
+// those of a list are, otherwise the average. For predictions only.
 #pragma once
 
 #include <gemmery/family.hpp>
@@ -17,6 +17,10 @@ namespace gemmery::templates {
 
 class KnownGroups {
  public:
+  struct Extents {
+    std::int64_t m, n, k;
+  };
+
   // The problem must be grouped.
   explicit KnownGroups(const Query& query);
 
@@ -29,8 +33,7 @@ class KnownGroups {
   std::optional<model::GroupLoad> load(const GroupTileExtents& tile, int tile_k, int blocks) const;
 
  private:
-  std::vector<std::int64_t> sizes_;  // empty if unknown
-  Ragged ragged_;
+  std::vector<Extents> groups_;  // empty if unknown
   GemmProblem average_;
 };
 

@@ -2,79 +2,73 @@
 #include "providers/templates/problem_list.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
-#include <string_view>
 
 #include <fmt/format.h>
 
-#include <gemmery/error.hpp>
-
+#include "core/invariant.hpp"
 #include "device/abi/simt_design.hpp"
 #include "operation/groups.hpp"
 
 namespace gemmery::templates {
 namespace {
 
-// An operand of all problems: the layout in which the kernel reads it.
-struct ListedOperand {
-  std::string_view name;
-  bool is_column;
-};
+constexpr std::int64_t farthest_line = std::numeric_limits<int>::max();
 
-// A kernel for any strides gets the layout of the list.
-ListedOperand listed_operand(std::string_view name, const OperandRule& rule,
-                             const MatrixType& of_list) {
-  if (rule.layout == LayoutRule::any)
-    return {name, of_list.column_stride > 1 || of_list.row_stride == 1};
-  return {name, rule.layout == LayoutRule::column};
+// True if the kernel reads matrices of an operand as column major. A kernel for any strides gets
+// the layout of the list.
+bool is_column_major(const OperandRule& rule, const MatrixType& of_list) {
+  if (rule.layout != LayoutRule::any) return rule.layout == LayoutRule::column;
+  const std::int64_t columns = of_list.column_stride;
+  return (columns != 0 && columns != 1) || of_list.row_stride == 1;
 }
 
-int line_of(const ListedOperand& operand, const MatrixType& matrix, std::size_t problem) {
-  const std::int64_t line = operand.is_column ? matrix.column_stride : matrix.row_stride;
-  if (line >= std::numeric_limits<int>::min() && line <= std::numeric_limits<int>::max())
-    return static_cast<int>(line);
-  throw Error({.kind = ErrorKind::unsupported,
-               .operand = fmt::format("{} of problem {}", operand.name, problem),
-               .expected = "rows (columns) less than 2^31 elements apart in a list on a GPU",
-               .got = std::to_string(line),
-               .hint = "run the problem by itself"});
+// find_list_failure has refused others.
+int line_of(bool is_column, const MatrixType& matrix) {
+  const std::int64_t line = is_column ? matrix.column_stride : matrix.row_stride;
+  require(line >= -farthest_line && line <= farthest_line, "lines of a list are too far apart");
+  return static_cast<int>(line);
 }
 
-struct ListedOperands {
-  ListedOperand a, b, c, out;
+// Which operands the kernel reads as column major.
+struct ListedLayouts {
+  bool a, b, c, out;
 
-  ListedOperands(const GemmProblem& problem, const OperandRules& rules)
-      : a(listed_operand("A", rules.a, problem.a)),
-        b(listed_operand("B", rules.b, problem.b)),
-        c(listed_operand("C", rules.c, problem.c ? *problem.c : problem.out)),
-        out(listed_operand("out", rules.out, problem.out)) {}
+  ListedLayouts(const GemmProblem& problem, const OperandRules& rules)
+      : a(is_column_major(rules.a, problem.a)),
+        b(is_column_major(rules.b, problem.b)),
+        c(problem.c && is_column_major(rules.c, *problem.c)),
+        out(is_column_major(rules.out, problem.out)) {}
 
   // The transpose of a column-major matrix is row major.
   unsigned column_major(bool is_turned) const {
-    const auto bit = [&](const ListedOperand& operand, abi::ColumnMajor value) {
-      return operand.is_column != is_turned ? static_cast<unsigned>(value) : 0U;
+    const auto bit = [&](bool is_column, abi::ColumnMajor value) {
+      return is_column != is_turned ? static_cast<unsigned>(value) : 0U;
     };
     return bit(is_turned ? b : a, abi::a_is_column) | bit(is_turned ? a : b, abi::b_is_column) |
            bit(c, abi::c_is_column) | bit(out, abi::out_is_column);
   }
 };
 
+// Returns the tiles of all problems.
 template <unsigned most>
-void fill(const GemmArguments& arguments, const ListedKernel& kernel,
-          const ListedOperands& operands, abi::ProblemsOfList<most>& list) {
+unsigned fill(const GemmArguments& arguments, const ListedKernel& kernel,
+              abi::ProblemsOfList<most>& list) {
+  const ListedLayouts layouts(arguments.problem(), kernel.rules);
   const auto& problems = arguments.group_memory()->list;
   unsigned tiles = 0;
   for (std::size_t at = 0; at < problems.size(); ++at) {
     const GemmArguments& one = problems[at];
     const GemmProblem& problem = one.problem();
-    const int a_line = line_of(operands.a, problem.a, at);
-    const int b_line = line_of(operands.b, problem.b, at);
+    const int a_line = line_of(layouts.a, problem.a);
+    const int b_line = line_of(layouts.b, problem.b);
     list.a[at] = kernel.is_turned ? one.b().data() : one.a().data();
     list.b[at] = kernel.is_turned ? one.a().data() : one.b().data();
     list.a_line[at] = kernel.is_turned ? b_line : a_line;
     list.b_line[at] = kernel.is_turned ? a_line : b_line;
     list.out[at] = one.out().data();
-    list.out_line[at] = line_of(operands.out, problem.out, at);
+    list.out_line[at] = line_of(layouts.out, problem.out);
     list.alpha[at] = one.alpha();
     list.m[at] = static_cast<unsigned>(kernel.is_turned ? problem.n : problem.m);
     list.n[at] = static_cast<unsigned>(kernel.is_turned ? problem.m : problem.n);
@@ -86,7 +80,8 @@ void fill(const GemmArguments& arguments, const ListedKernel& kernel,
   }
   list.count = static_cast<unsigned>(problems.size());
   list.first_tile[list.count] = tiles;
-  list.column_major = operands.column_major(kernel.is_turned);
+  list.column_major = layouts.column_major(kernel.is_turned);
+  return tiles;
 }
 
 }  // namespace
@@ -96,30 +91,49 @@ bool is_list(const Groups& groups) noexcept { return groups.sizes == GroupSizes:
 std::string find_list_failure(const GemmProblem& problem) {
   if (!problem.groups || !is_list(*problem.groups)) return {};
   const std::int64_t most = problem.c ? abi::ProblemListWithC::most : abi::ProblemList::most;
-  if (problem.l <= most) return {};
-  return fmt::format("groups: expected at most {} problems in a list{} on a GPU, got {}", most,
-                     problem.c ? " with C" : "", problem.l);
+  if (problem.l > most)
+    return fmt::format("groups: expected at most {} problems in a list{} on a GPU, got {}", most,
+                       problem.c ? " with C" : "", problem.l);
+  std::string failure;
+  const auto check = [&](const char* operand, const MatrixType& matrix) {
+    for (const std::int64_t stride : {matrix.row_stride, matrix.column_stride})
+      if (failure.empty() && (stride > farthest_line || stride < -farthest_line))
+        failure = fmt::format(
+            "{}: expected rows (columns) less than 2^31 elements apart in a list on a GPU, got {}",
+            operand, stride);
+  };
+  check("A", problem.a);
+  check("B", problem.b);
+  check("out", problem.out);
+  if (problem.c) check("C", *problem.c);
+  return failure;
+}
+
+unsigned fill_problem_list(const GemmArguments& arguments, const ListedKernel& kernel,
+                           abi::ProblemList& list) {
+  return fill(arguments, kernel, list.problems);
+}
+
+unsigned fill_problem_list(const GemmArguments& arguments, const ListedKernel& kernel,
+                           abi::ProblemListWithC& list) {
+  const bool is_column = is_column_major(kernel.rules.c, *arguments.problem().c);
+  const auto& problems = arguments.group_memory()->list;
+  for (std::size_t at = 0; at < problems.size(); ++at) {
+    list.c[at] = problems[at].c()->data();
+    list.c_line[at] = line_of(is_column, *problems[at].problem().c);
+    list.beta[at] = problems[at].beta();
+  }
+  return fill(arguments, kernel, list.problems);
 }
 
 unsigned set_problem_list(const GemmArguments& arguments, const ListedKernel& kernel,
                           runtime::LaunchPlan& plan) {
-  const ListedOperands operands(arguments.problem(), kernel.rules);
-  if (!arguments.problem().c) {
-    abi::ProblemList list{};
-    fill(arguments, kernel, operands, list.problems);
+  const auto set = [&](auto list) {
+    const unsigned tiles = fill_problem_list(arguments, kernel, list);
     plan.set_parameters(list);
-    return list.problems.first_tile[list.problems.count];
-  }
-  abi::ProblemListWithC list{};
-  fill(arguments, kernel, operands, list.problems);
-  const auto& problems = arguments.group_memory()->list;
-  for (std::size_t at = 0; at < problems.size(); ++at) {
-    list.c[at] = problems[at].c()->data();
-    list.c_line[at] = line_of(operands.c, *problems[at].problem().c, at);
-    list.beta[at] = problems[at].beta();
-  }
-  plan.set_parameters(list);
-  return list.problems.first_tile[list.problems.count];
+    return tiles;
+  };
+  return arguments.problem().c ? set(abi::ProblemListWithC{}) : set(abi::ProblemList{});
 }
 
 }  // namespace gemmery::templates

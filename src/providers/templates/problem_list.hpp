@@ -28,9 +28,14 @@ struct ListedKernel {
   bool is_turned;
 };
 
+// Each returns the number of all tiles. The family must have found no failure (find_list_failure).
+unsigned fill_problem_list(const GemmArguments& arguments, const ListedKernel& kernel,
+                           abi::ProblemList& list);
+unsigned fill_problem_list(const GemmArguments& arguments, const ListedKernel& kernel,
+                           abi::ProblemListWithC& list);
+
 // Sets the kernel's parameters: abi::ProblemList, or ProblemListWithC if there is a C. Returns the
-// number of all tiles. Throws Error (unsupported) that names the matrix if its lines are too far
-// apart.
+// number of all tiles.
 unsigned set_problem_list(const GemmArguments& arguments, const ListedKernel& kernel,
                           runtime::LaunchPlan& plan);
 

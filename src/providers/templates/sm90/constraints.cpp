@@ -14,6 +14,7 @@
 #include "kernel/rules.hpp"
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/name_words.hpp"
+#include "providers/templates/problem_list.hpp"
 #include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/convolution.hpp"
 #include "providers/templates/sm90/program.hpp"
@@ -79,9 +80,9 @@ std::string find_output_misfit(const OperandRule& rule, const GemmProblem& probl
   return find_misfit("out", view);
 }
 
-// The rules for out. If TMA can store it: row or column layout. Otherwise, if threads can store
-// along rows or columns: that layout, with accesses as wide as its alignment. Otherwise any
-// strides.
+// The rules for out. If TMA can store it, which it does not in lists: row or column layout.
+// Otherwise, if threads can store along rows or columns: that layout, with accesses as wide as its
+// alignment. Otherwise any strides.
 std::span<const OperandRule> find_outputs(const GemmProblem& problem,
                                           std::array<OperandRule, 2>& rules) {
   // Channels of a convolution's out are adjacent.
@@ -100,7 +101,9 @@ std::span<const OperandRule> find_outputs(const GemmProblem& problem,
     if (fits && find_output_misfit(rule, problem).empty()) rules[count++] = rule;
   };
   constexpr int widest_of_threads = 8;
-  for (const LayoutRule layout : layouts) add(layout, widest_access);
+  const bool is_by_threads = problem.groups && is_list(*problem.groups);
+  if (!is_by_threads)
+    for (const LayoutRule layout : layouts) add(layout, widest_access);
   if (count == 0)
     for (const LayoutRule layout : layouts) add(layout, widest_of_threads);
   if (count == 0) add(LayoutRule::any, static_cast<int>(byte_width(out.dtype)));

@@ -7,6 +7,7 @@
 
 #include "device/abi/simt_design.hpp"
 #include "providers/templates/name_words.hpp"
+#include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/convolution.hpp"
 
 namespace gemmery::templates {
@@ -170,6 +171,7 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .has_pointers = tile.has_pointers(),
           .has_groups = tile.has_groups(),
           .has_group_table = tile.has_group_table(),
+          .has_list = tile.has_list(),
           .clears_outside = tile.clears_outside(),
           .scatters_rows = tile.scatters_rows(),
           .gathers_rows = tile.gathers_rows(),
@@ -177,6 +179,13 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .dimensions = dimensions_of(tile),
           .has_phases = tile.has_phases(),
           .has_tap_columns = tile.has_tap_columns()};
+}
+
+OperandRules listed_rules(OperandRules rules) noexcept {
+  constexpr std::uint8_t widest_of_threads = 8;
+  rules.out.alignment = std::min(rules.out.alignment, widest_of_threads);
+  if (rules.has_c) rules.c = repacked_rule(rules.c.dtype, LayoutRule::any);
+  return rules;
 }
 
 bool is_legal(const OperandRules& rules, const Sm90Tile& tile) noexcept {

@@ -27,7 +27,8 @@ inline constexpr std::array sm90_targets{Target{90, 'a'}};
 
 // The form of problem that a kernel multiplies: strided batches, or batches by pointers; groups
 // with sizes in memory or in a table from the host, with zeros outside of groups, or with rows by
-// index; or a convolution, by its kind and the number of its spatial dimensions.
+// index; a list of problems; or a convolution, by its kind and the number of its spatial
+// dimensions.
 enum class Sm90Form : std::uint8_t {
   strided,
   pointers,
@@ -38,6 +39,7 @@ enum class Sm90Form : std::uint8_t {
   scattered_groups,
   gathered_groups,
   gathered_scattered_groups,
+  listed,
   fprop_1d,
   fprop_2d,
   fprop_3d,
@@ -61,7 +63,8 @@ inline constexpr Sm90Form sm90_group_forms[] = {Sm90Form::groups,
                                                 Sm90Form::group_table_with_zeros,
                                                 Sm90Form::scattered_groups,
                                                 Sm90Form::gathered_groups,
-                                                Sm90Form::gathered_scattered_groups};
+                                                Sm90Form::gathered_scattered_groups,
+                                                Sm90Form::listed};
 inline constexpr Sm90Form sm90_conv_forms[] = {
     Sm90Form::fprop_1d,         Sm90Form::fprop_2d,         Sm90Form::fprop_3d,
     Sm90Form::dgrad_1d,         Sm90Form::dgrad_2d,         Sm90Form::dgrad_3d,
@@ -95,12 +98,11 @@ struct Sm90Tile {
   Sm90Form form = Sm90Form::strided;
 
   bool has_pointers() const noexcept { return form == Sm90Form::pointers; }
-  bool has_groups() const noexcept {
-    return form >= Sm90Form::groups && form <= Sm90Form::gathered_scattered_groups;
-  }
+  bool has_groups() const noexcept { return form >= Sm90Form::groups && form <= Sm90Form::listed; }
   bool has_group_table() const noexcept {
     return form == Sm90Form::group_table || form == Sm90Form::group_table_with_zeros;
   }
+  bool has_list() const noexcept { return form == Sm90Form::listed; }
   bool clears_outside() const noexcept {
     return form == Sm90Form::groups_with_zeros || form == Sm90Form::group_table_with_zeros;
   }
@@ -164,6 +166,9 @@ std::optional<Sm90Products> sm90_products_of(const GemmProblem& problem) noexcep
 // Types of out and C, by the type of A.
 std::span<const DType> sm90_outputs(DType input) noexcept;
 
+// The rules of a kernel for lists: threads store to out, and read elements of C.
+OperandRules listed_rules(OperandRules rules) noexcept;
+
 // True if the design is legal for these rules. Kernels of convolutions are never transposed, and
 // repack nothing.
 bool is_legal(const OperandRules& rules, const Sm90Tile& tile) noexcept;
@@ -208,7 +213,8 @@ Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noe
 // "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4". Optional words are:
 // "s4_packab" if copies of A and B are multiplied, "s4_rega" if A goes through registers,
 // "s4_pointers" if batches may be by pointers, "s4_groups-persistent" or "s4_groups-host" for
-// groups, "wgmma-promoted_128x256x128" if the problem's math is not native, "1x1_k4" if the four
+// groups, "s4_groups-list" for a list of problems,
+// "wgmma-promoted_128x256x128" if the problem's math is not native, "1x1_k4" if the four
 // blocks of a cluster split k, "1x1_parallel4", "1x1_serial4" or "1x1_stream" if blocks of the
 // launch split k. "_c-bf16r16" at the end is the rule of C, if it is read.
 std::string sm90_name(const Kernel& kernel);

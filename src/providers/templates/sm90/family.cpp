@@ -14,6 +14,7 @@
 #include "kernel/forms.hpp"
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/problem_list.hpp"
 #include "providers/templates/sm90/constraints.hpp"
 #include "providers/templates/sm90/convolution.hpp"
 #include "providers/templates/sm90/design.hpp"
@@ -165,7 +166,7 @@ Sm90Family::Sm90Family()
     : TemplateFamily({.name = "sm90", .version = sm90_version, .targets = sm90_targets}) {}
 
 bool Sm90Family::takes_groups(const Groups& groups) const noexcept {
-  return divides_tensors(groups);
+  return divides_tensors(groups) || is_list(groups);
 }
 
 bool Sm90Family::takes_indices(const Groups& groups) const noexcept {
@@ -196,7 +197,7 @@ Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
   if (Status status = check_sm90_form(tile, problem); !status) return status;
   std::string misfit = find_misfit(rules, problem);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
-  if (!tile.has_pointers()) {
+  if (!tile.has_pointers() && !tile.has_list()) {
     if (Status status = kernel::refuse_pointers(problem); !status) return status;
   }
   misfit = find_misfit(list_tma_inputs(problem, rules, sm90_design(kernel),
@@ -241,7 +242,8 @@ void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) cons
       for (Sm90Tile tile : sm90_group_tiles(rules)) {
         for (const Sm90Form form : sm90_group_forms) {
           tile.form = form;
-          if (is_legal(rules, tile)) visit(Kernel(*this, rules, DesignBytes::of(tile)));
+          const OperandRules own = tile.has_list() ? listed_rules(rules) : rules;
+          if (is_legal(own, tile)) visit(Kernel(*this, own, DesignBytes::of(tile)));
         }
       }
     }
@@ -290,8 +292,9 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
   }
   if (tile.has_pointers()) fields.push_back({"batches", "pointers"});
   if (tile.has_groups())
-    fields.push_back(
-        {"groups", tile.has_group_table() ? "in a table of the host" : "found on the device"});
+    fields.push_back({"groups", tile.has_list()          ? "a list of the host"
+                                : tile.has_group_table() ? "in a table of the host"
+                                                         : "found on the device"});
   if (tile.clears_outside()) fields.push_back({"outside", "zero"});
   if (tile.scatters_rows() || tile.gathers_rows()) {
     fields.push_back({"indices", is_turned(kernel) ? "columns" : "rows"});

@@ -14,6 +14,7 @@
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/groups.hpp"
 #include "providers/templates/known_groups.hpp"
+#include "providers/templates/problem_list.hpp"
 #include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/constraints.hpp"
 #include "providers/templates/sm90/prediction.hpp"
@@ -32,6 +33,7 @@ bool have_columns(const Groups& groups, bool is_turned) {
 }
 
 Sm90Form form_of(const Groups& groups) {
+  if (is_list(groups)) return Sm90Form::listed;
   if (clears_outside(groups))
     return groups.are_on_host ? Sm90Form::group_table_with_zeros : Sm90Form::groups_with_zeros;
   if (groups.gather.are_used())
@@ -93,9 +95,16 @@ std::string find_program_misfit(const OperandRules& rules, const GemmProblem& pr
       unit_elements, groups.alignment);
 }
 
+// Matrices of a list are by pointers in a way of their own.
+std::string find_pointer_misfit(const GemmProblem& problem) {
+  if (is_list(*problem.groups) || !kernel::has_pointers(problem)) return {};
+  return "groups: expected matrices at strides, got addresses of matrices";
+}
+
 // Why a table does not fit the parameters. They also have those of an epilogue, and the maps of the
 // inputs that TMA loads, at most one for each input that is not a vector.
 std::string find_table_misfit(const GemmProblem& problem) {
+  if (is_list(*problem.groups)) return find_list_failure(problem);
   if (!problem.groups->are_on_host) return {};
   std::ptrdiff_t maps = 0;
   if (problem.epilogue != default_epilogue) {
@@ -151,8 +160,7 @@ std::string find_sm90_group_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
   std::string failure = find_sm90_type_failure(query);
   if (failure.empty()) failure = find_group_failure(problem);
-  if (failure.empty() && kernel::has_pointers(problem))
-    failure = "groups: expected matrices at strides, got addresses of matrices";
+  if (failure.empty()) failure = find_pointer_misfit(problem);
   if (failure.empty()) failure = find_table_misfit(problem);
   if (failure.empty()) failure = find_outside_failure(problem);
   if (failure.empty()) failure = find_scatter_failure(problem);
@@ -171,18 +179,107 @@ std::string find_sm90_group_failure(const Query& query) {
   return failure;
 }
 
+namespace {
+
+// What stands between a tile and a problem, in the order in which it is looked for.
+enum class GroupMisfit : std::uint8_t { count, labels, registers, shared_memory, indices, none };
+
+// A tile for groups, fitted to a problem.
+struct FittedTile {
+  GroupMisfit misfit;
+  Sm90Tile tile;
+};
+
+// Fits tiles to a problem, under rules that fit it.
+class GroupFit {
+ public:
+  GroupFit(const GemmProblem& problem, const GemmProblem& seen, const OperandRules& rules)
+      : problem_(problem),
+        rules_(rules),
+        program_(seen, rules),
+        has_program_(problem.epilogue != default_epilogue) {}
+
+  FittedTile fit(const Sm90Candidate& candidate) const {
+    const GroupTileExtents extents = extents_in_out(candidate.tile, is_turned(rules_));
+    Sm90Tile tile = candidate.tile;
+    if (!fits_grouped_grid(extents, problem_)) return {GroupMisfit::count, tile};
+    if (!fits_labels(extents, problem_)) return {GroupMisfit::labels, tile};
+    if (has_program_ && !candidate.has_room_for_programs) return {GroupMisfit::registers, tile};
+    const Sm90Candidate own = beside_gathered_rows(candidate, *problem_.groups);
+    const int stages = has_program_ ? program_.stages(own) : own.tile.stages;
+    if (stages == 0) return {GroupMisfit::shared_memory, tile};
+    tile.stages = static_cast<std::uint8_t>(stages);
+    tile.form = form_of(*problem_.groups);
+    const bool is_special = problem_.groups->have_indices() || is_list(*problem_.groups);
+    if (is_special && !abi::is_legal(sm90_design(rules_, tile)))
+      return {GroupMisfit::indices, tile};
+    return {GroupMisfit::none, tile};
+  }
+
+ private:
+  const GemmProblem& problem_;
+  const OperandRules& rules_;
+  ProgramFit program_;
+  bool has_program_;
+};
+
+// The rules of the kernels for a problem that has a layout.
+OperandRules rules_for(const OperandRules& rules, const GemmProblem& problem) {
+  return is_list(*problem.groups) ? listed_rules(rules) : rules;
+}
+
+// The tensor that TMA would have to load and cannot, or that there is no room for all.
+std::string input_misfit_text(const OperandRules& rules, const GemmProblem& problem) {
+  const ProgramTensors tensors = program_tensors(problem.epilogue, is_turned(rules));
+  for (const Sm90Candidate& candidate : sm90_group_candidates(rules)) {
+    const abi::Sm90Design design = with_program(sm90_design(rules, candidate.tile), tensors);
+    std::string misfit =
+        find_misfit(list_tma_inputs(problem, rules, design, tensors), problem.epilogue);
+    if (!misfit.empty()) return misfit;
+  }
+  return "epilogue: expected tensors that fit into shared memory beside two stages, got larger "
+         "ones";
+}
+
+std::string misfit_text(GroupMisfit misfit, const OperandRules& rules, const GemmProblem& problem) {
+  switch (misfit) {
+    case GroupMisfit::labels: {
+      std::vector<GroupTileExtents> tiles;
+      for (const Sm90Candidate& candidate : sm90_group_candidates(rules))
+        tiles.push_back(extents_in_out(candidate.tile, is_turned(rules)));
+      return find_label_failure(tiles, problem);
+    }
+    case GroupMisfit::registers:
+      return "epilogue: expected accumulators that leave registers for a program, got too many";
+    case GroupMisfit::shared_memory:
+      return input_misfit_text(rules, problem);
+    case GroupMisfit::indices:
+      return "groups: expected A and B that are multiplied as they lie beside rows by index, got "
+             "ones that are transposed in shared memory";
+    default:
+      return too_many("tiles of groups", problem);
+  }
+}
+
+}  // namespace
+
+// The reason of the tile that comes closest.
 std::string find_sm90_group_misfit(const GemmProblem& problem) {
-  for (const OperandRules& rules : FittingLayouts(seen_by(problem))) {
-    if (has_copies(rules)) continue;
-    std::vector<GroupTileExtents> tiles;
-    for (const Sm90Candidate& candidate : sm90_group_candidates(rules))
-      tiles.push_back(extents_in_out(candidate.tile, is_turned(rules)));
-    if (!tiles.empty()) {
-      std::string failure = find_label_failure(tiles, problem);
-      if (!failure.empty()) return failure;
+  const GemmProblem seen = seen_by(problem);
+  GroupMisfit nearest = GroupMisfit::count;
+  std::string text = misfit_text(nearest, {}, problem);
+  for (const OperandRules& layout : FittingLayouts(seen)) {
+    if (has_copies(layout)) continue;
+    const OperandRules rules = rules_for(layout, problem);
+    const GroupFit fit(problem, seen, rules);
+    for (const Sm90Candidate& candidate : sm90_group_candidates(rules)) {
+      const GroupMisfit misfit = fit.fit(candidate).misfit;
+      if (misfit <= nearest || misfit == GroupMisfit::none) continue;
+      nearest = misfit;
+      text = misfit_text(misfit, rules, problem);
     }
   }
-  return too_many("tiles of groups", problem);
+  return text;
 }
 
 void match_sm90_groups(const Family& family, const Query& query,
@@ -192,24 +289,18 @@ void match_sm90_groups(const Family& family, const Query& query,
   const GemmProblem seen = seen_by(problem);
   const KnownGroups groups(query);
   const GemmProblem& average = groups.average();
-  for (const OperandRules& rules : FittingLayouts(seen)) {
-    if (has_copies(rules) || !find_program_misfit(rules, problem).empty() ||
-        !find_index_misfit(rules, problem).empty())
+  for (const OperandRules& layout : FittingLayouts(seen)) {
+    if (has_copies(layout) || !find_program_misfit(layout, problem).empty() ||
+        !find_index_misfit(layout, problem).empty())
       continue;
+    const OperandRules rules = rules_for(layout, problem);
     const Sm90Prediction prediction(average, rules, query.device);
-    const ProgramFit fit(seen, rules);
-    const bool has_program = problem.epilogue != default_epilogue;
+    const GroupFit fit(problem, seen, rules);
     for (const Sm90Candidate& candidate : sm90_group_candidates(rules)) {
+      const auto [misfit, tile] = fit.fit(candidate);
+      if (misfit != GroupMisfit::none) continue;
       const GroupTileExtents extents = extents_in_out(candidate.tile, is_turned(rules));
-      if (!fits_grouped_grid(extents, problem) || !fits_labels(extents, problem)) continue;
-      if (has_program && !candidate.has_room_for_programs) continue;
-      const Sm90Candidate own = beside_gathered_rows(candidate, *problem.groups);
-      const int stages = has_program ? fit.stages(own) : own.tile.stages;
-      if (stages == 0) continue;
-      Sm90Tile tile = candidate.tile;
-      tile.stages = static_cast<std::uint8_t>(stages);
-      tile.form = form_of(*problem.groups);
-      if (problem.groups->have_indices() && !abi::is_legal(sm90_design(rules, tile))) continue;
+      const int stages = tile.stages;
       const auto load =
           groups.load(extents, tile_k_of(rules), std::max(query.device.multiprocessors, 1));
       const double time = (load ? prediction.microseconds(candidate, stages, *load)
@@ -225,10 +316,12 @@ Status check_sm90_groups(const Sm90Tile& tile, const OperandRules& rules,
                          const GemmProblem& problem) {
   Status status = check_groups(tile.has_groups(), rules, problem, GroupStores::clipped);
   if (!status || !problem.groups) return status;
-  if (kernel::has_pointers(problem))
-    return Status::fail("groups: expected matrices at strides, got addresses of matrices");
+  if (tile.has_list() != is_list(*problem.groups))
+    return Status::fail(fmt::format(
+        "groups: expected {}", tile.has_list() ? "a list of problems, got groups of one problem"
+                                               : "groups of one problem, got a list of problems"));
   const bool are_on_host = problem.groups->are_on_host;
-  if (tile.has_group_table() != are_on_host)
+  if ((tile.has_group_table() || tile.has_list()) != are_on_host)
     return Status::fail(fmt::format("groups: expected sizes in {} memory, got them in {} memory",
                                     are_on_host ? "device" : "host",
                                     are_on_host ? "host" : "device"));
@@ -243,7 +336,8 @@ Status check_sm90_groups(const Sm90Tile& tile, const OperandRules& rules,
         tile.scatters_rows() || tile.gathers_rows()
             ? "groups: expected rows by index, got elements in their groups' order"
             : "groups: expected elements in their groups' order, got rows by index");
-  std::string misfit = find_table_misfit(problem);
+  std::string misfit = find_pointer_misfit(problem);
+  if (misfit.empty()) misfit = find_table_misfit(problem);
   if (misfit.empty()) misfit = find_outside_failure(problem);
   if (misfit.empty()) misfit = find_scatter_failure(problem);
   if (misfit.empty()) misfit = find_index_misfit(rules, problem);

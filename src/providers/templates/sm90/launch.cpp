@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launches of sm90 kernels: their tensor maps, their other parameters and their grids.
+#include "providers/templates/sm90/launch.hpp"
+
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,28 +14,19 @@
 #include "device/abi/sm90_conv_params.hpp"
 #include "device/abi/sm90_params.hpp"
 #include "device/abi/sm90_program.hpp"
-#include "driver/tensor_map.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/groups.hpp"
 #include "providers/templates/name_words.hpp"
-#include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/constraints.hpp"
 #include "providers/templates/sm90/convolution.hpp"
-#include "providers/templates/sm90/design.hpp"
 #include "providers/templates/sm90/family.hpp"
 #include "providers/templates/sm90/phases.hpp"
 #include "providers/templates/sm90/program.hpp"
-#include "providers/templates/tma_view.hpp"
 
 namespace gemmery::templates {
 namespace {
 
 // --- operands -----------------------------------------------------------------------------------
-
-template <class View>
-abi::TensorMap encode_map(const driver::DriverApi& api, const View& view) {
-  return std::bit_cast<abi::TensorMap>(driver::encode(api, view));
-}
 
 // A or B as the kernel sees it.
 struct TileSide {
@@ -59,6 +51,52 @@ TmaBox operand_box(const TileSide& side) {
       .adjacent = side.atom,
       .other = side.major == abi::Major::k ? abi::rows_per_copy(side.extent, side.is_shared) : k};
 }
+
+}  // namespace
+
+TmaBox a_box(const abi::Sm90Design& design) { return operand_box(a_side(design)); }
+TmaBox b_box(const abi::Sm90Design& design) { return operand_box(b_side(design)); }
+
+std::array<ProductOperand, 2> sides_of(const GemmProblem& problem, const Kernel& kernel) {
+  const OperandRules& rules = kernel.operands();
+  const ProductOperand a = product_a(rules, problem);
+  const ProductOperand b = product_b(rules, problem);
+  return is_turned(kernel) ? std::array{b, a} : std::array{a, b};
+}
+
+std::array<const void*, 2> data_of(const GemmArguments& arguments, const Kernel& kernel) {
+  const void* const a = arguments.a().data();
+  const void* const b = arguments.b().data();
+  return is_turned(kernel) ? std::array{b, a} : std::array{a, b};
+}
+
+const void* aligned_down(const void* address) {
+  constexpr std::uintptr_t unit = 16;
+  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) / unit * unit);
+}
+
+void set_shape(const abi::Sm90Design& design, unsigned blocks, runtime::LaunchPlan& plan) {
+  plan.shape.grid = {blocks, 1, 1};
+  plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
+  plan.shape.cluster = {static_cast<std::uint32_t>(abi::cluster_size(design)), 1, 1};
+  plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::launch_shared_bytes(design));
+  plan.shape.is_programmatic = true;
+}
+
+bool lets_next_begin(unsigned blocks, const DeviceInfo& device) {
+  const auto multiprocessors = static_cast<unsigned>(std::max(device.multiprocessors, 1));
+  return 2 * blocks <= multiprocessors || 10 * blocks >= 9 * multiprocessors;
+}
+
+unsigned resident_clusters(const runtime::PackRequest& request, int cluster_size) {
+  const int allowed = request.max_multiprocessors > 0
+                          ? std::min(request.max_multiprocessors, request.device.multiprocessors)
+                          : request.device.multiprocessors;
+  return static_cast<unsigned>(std::min(std::max(allowed / cluster_size, 1),
+                                        clusters_at_once(request.device, cluster_size)));
+}
+
+namespace {
 
 // The copies of one stage of an operand.
 struct StageCopies {
@@ -86,27 +124,6 @@ abi::RowMajorMatrix rows_of(const Tensor& tensor, const MatrixType& matrix, bool
           .batch_stride = matrix.batch_stride,
           .row_stride = turned ? matrix.column_stride : matrix.row_stride,
           .column_stride = turned ? matrix.row_stride : matrix.column_stride};
-}
-
-// A and B, or B and A if the kernel computes out^T.
-std::array<ProductOperand, 2> sides_of(const GemmProblem& problem, const Kernel& kernel) {
-  const OperandRules& rules = kernel.operands();
-  const ProductOperand a = product_a(rules, problem);
-  const ProductOperand b = product_b(rules, problem);
-  return is_turned(kernel) ? std::array{b, a} : std::array{a, b};
-}
-
-std::array<const void*, 2> data_of(const GemmArguments& arguments, const Kernel& kernel) {
-  const void* const a = arguments.a().data();
-  const void* const b = arguments.b().data();
-  return is_turned(kernel) ? std::array{b, a} : std::array{a, b};
-}
-
-// An address that a tensor map may have. Used for repacked copies, whose maps get their address
-// with the workspace, and if nothing is read.
-const void* aligned_down(const void* address) {
-  constexpr std::uintptr_t unit = 16;
-  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) / unit * unit);
 }
 
 // The array of a batch by pointers; null for other batches.
@@ -319,31 +336,7 @@ void append_program(const runtime::PackRequest& request, const abi::Sm90Design& 
   append_input_maps(request, design, plan);
 }
 
-// --- grids --------------------------------------------------------------------------------------
-
-void set_shape(const abi::Sm90Design& design, unsigned blocks, runtime::LaunchPlan& plan) {
-  plan.shape.grid = {blocks, 1, 1};
-  plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
-  plan.shape.cluster = {static_cast<std::uint32_t>(abi::cluster_size(design)), 1, 1};
-  plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::launch_shared_bytes(design));
-  plan.shape.is_programmatic = true;
-}
-
-// True if blocks fill at most half of the multiprocessors or nearly all of them (sm90_params.hpp
-// says why).
-bool lets_next_begin(unsigned blocks, const DeviceInfo& device) {
-  const auto multiprocessors = static_cast<unsigned>(std::max(device.multiprocessors, 1));
-  return 2 * blocks <= multiprocessors || 10 * blocks >= 9 * multiprocessors;
-}
-
-// Clusters stride over tiles, so as many as are resident cover all tiles.
-unsigned resident_clusters(const runtime::PackRequest& request, int cluster_size) {
-  const int allowed = request.max_multiprocessors > 0
-                          ? std::min(request.max_multiprocessors, request.device.multiprocessors)
-                          : request.device.multiprocessors;
-  return static_cast<unsigned>(std::min(std::max(allowed / cluster_size, 1),
-                                        clusters_at_once(request.device, cluster_size)));
-}
+// --- groups -------------------------------------------------------------------------------------
 
 abi::Sm90GatherParams gathered_params(const runtime::PackRequest& request,
                                       const abi::Sm90GroupedParams& grouped) {
@@ -409,6 +402,7 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const Sm90TileCounts tiles = count_tiles(extents, sm90_tile(request.kernel));
   const auto batches = static_cast<unsigned>(sm90_batches(problem));
   const int cluster_size = abi::cluster_size(design);
+  if (design.has_list) return pack_list(request, design, plan);
   const unsigned all_tiles = tiles.rows * tiles.columns * batches;
 
   abi::Sm90ConvParams all{};

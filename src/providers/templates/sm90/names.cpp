@@ -110,8 +110,8 @@ std::optional<Sm90Tile> read_split_word(std::string_view text) {
 // The words: "128x256x64", "1x1", "k4" if k is split, "coop", "m8", "s4", "packa" if A is repacked,
 // "regb" if B goes through registers, "pointers" if batches may be by pointers, "groups-persistent"
 // or "groups-host" for groups, followed by "-zero" if elements outside of groups become zero,
-// "-gather" if rows of A and "-scatter" if rows of out are found by index, "conv2d-fprop" for a
-// convolution.
+// "-gather" if rows of A and "-scatter" if rows of out are found by index, "groups-list" for a list
+// of problems, "conv2d-fprop" for a convolution.
 constexpr std::size_t fewest_design_words = 5;
 constexpr std::size_t most_design_words = 9;
 
@@ -125,6 +125,7 @@ constexpr std::string_view form_words[] = {"",
                                            "groups-persistent-scatter",
                                            "groups-persistent-gather",
                                            "groups-persistent-gather-scatter",
+                                           "groups-list",
                                            "conv1d-fprop",
                                            "conv2d-fprop",
                                            "conv3d-fprop",

@@ -38,6 +38,7 @@ std::string_view text_of(abi::MmaMath math) {
 std::string groups_text(const abi::Sm90Design& d) {
   std::string text = d.has_groups ? ", .has_groups = true" : "";
   if (d.has_group_table) text += ", .has_group_table = true";
+  if (d.has_list) text += ", .has_list = true";
   if (d.clears_outside) text += ", .clears_outside = true";
   if (d.scatters_rows) text += ", .scatters_rows = true";
   if (d.gathers_rows) text += ", .gathers_rows = true";
@@ -58,6 +59,8 @@ std::string_view parameters_of(const abi::Sm90Design& d) {
   if (d.has_phases) return "Sm90PhaseParams";
   if (d.conv != abi::Sm90Conv::none) return "Sm90ConvParams";
   if (d.has_group_table) return "Sm90GroupTableParams";
+  if (d.has_list)
+    return d.has_c ? "Sm90ListParams<ProblemListWithC>" : "Sm90ListParams<ProblemList>";
   if (d.gathers_rows) return "Sm90GatherParams";
   if (d.scatters_rows) return "Sm90ScatterParams";
   return d.has_groups ? "Sm90GroupedParams" : "Sm90Params";
