@@ -18,7 +18,7 @@ namespace gemmery::cli {
 namespace {
 
 struct BenchProblem {
-  std::string id;  // of its row in the file, else its position on the command line
+  std::string id;  // the id of its row in the file, else its position on the command line
   ProblemLine line;
 };
 

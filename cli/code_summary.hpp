@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What compiled kernels are, as people read it: design, resources, instructions.
+// Summaries of compiled kernels as text: design, resources, instructions.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace gemmery::cli {
 
-// One kernel for one target, as text or as a record.
+// Prints one kernel for one target, as text or as a record.
 void print_summary(const ArtifactSummary& kernel, Output& output);
 
-// Every kernel of an artifact file. `not_served` if this version of gemmery cannot load one of
-// them.
+// Prints every kernel of an artifact file. `not_served` if this version of gemmery cannot load one
+// of them.
 ExitCode print_file(const std::string& path, Output& output);
 
 }  // namespace gemmery::cli

@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 12> all_verbs{"list",  "explain", "run", 
                                                      "bench", "compile", "inspect", "emulate",
                                                      "new",   "cache",   "doctor",  "completion"};
 
-// The parser with the values that it fills in.
+// The parser and the values that it sets.
 struct Parser {
   CLI::App app{"gemmery"};
   CommandLine line;
@@ -204,7 +204,7 @@ constexpr std::array<Declaration, all_verbs.size()> declarations{
     declare_bench, declare_compile, declare_inspect, declare_emulate,
     declare_new,   declare_cache,   declare_doctor,  declare_completion};
 
-// Our own --help instead of CLI11's.
+// Replaces CLI11's --help by one that prints the manual.
 void add_help(CLI::App& app, Parser& parser) {
   app.set_help_flag();
   app.add_flag("-h,--help", parser.line.wants_help);
@@ -252,7 +252,7 @@ std::string hint_for(std::string_view word, std::span<const std::string> candida
                .hint = hint_for(word, names, "gemmery --help")});
 }
 
-// gemmery help [VERB] and gemmery version: no verbs, since they have no options.
+// gemmery help [VERB] and gemmery version. They have no options and are not verbs.
 std::optional<CommandLine> read_question(std::span<const char* const> words) {
   if (words.size() == 2 && std::string_view(words[1]) == "version")
     return CommandLine{.wants_version = true};
@@ -264,7 +264,7 @@ std::optional<CommandLine> read_question(std::span<const char* const> words) {
   return CommandLine{.verb = words[2], .wants_help = true};
 }
 
-// CLI11 would only report an unexpected word.
+// Suggests a verb for a mistyped one; CLI11 would only report an unexpected word.
 void check_verb(int argc, const char* const* argv) {
   if (argc < 2 || argv[1][0] == '-' || is_verb(argv[1])) return;
   throw_unknown_verb(argv[1]);
@@ -275,7 +275,7 @@ Format format_of(const Parser& parser) {
   return parser.wants_csv ? Format::csv : Format::text;
 }
 
-// The first word that looks like an option and is none of the verb's; empty if there is none.
+// The first word that looks like an option and is not one of the verb's; empty if there is none.
 std::string_view unknown_option(std::span<const char* const> words,
                                 std::span<const std::string> names) {
   for (const std::string_view word : words) {

@@ -37,40 +37,40 @@ enum class CodeView : std::uint8_t { resources, source, ptx, sass };
 // Options of gemmery inspect only.
 struct InspectOptions {
   CodeView form = CodeView::resources;
-  bool inlines_headers = false;  // of the source
+  bool inlines_headers = false;  // in the printed source
 };
 
 // The options of all verbs; each verb accepts those in its section of docs/cli.md.
 struct Options {
-  std::vector<std::string> words;  // of the problems
+  std::vector<std::string> words;  // the words of the problems
   std::string device;              // empty: not given
   std::string target;
-  std::vector<std::string> targets;  // of compile, which takes several
+  std::vector<std::string> targets;  // for compile, which takes several
   std::vector<std::string> providers;
   std::vector<std::string> kernels;
   std::vector<std::string> designs;  // FIELD=VALUE
   std::vector<std::string> dtypes;
   std::string fill = "normal";
   std::string file;
-  std::string output;   // of compile: a file; of emulate: a folder
+  std::string output;   // for compile: a file; for emulate: a folder
   std::string inspect;  // a file of kernels to inspect
   bool with_ptx = false;
-  bool ranking = false;         // of explain
+  bool ranking = false;         // for explain
   int jobs = 0;                 // 0: the library's default
-  std::string action = "stat";  // of cache
-  std::string shell;            // of completion
-  std::string new_what;         // of new: kernel
-  std::string new_name;         // of new
-  std::int64_t bytes = -1;      // that cache prune leaves at most; -1: not given
+  std::string action = "stat";  // for cache
+  std::string shell;            // for completion
+  std::string new_what;         // for new: "kernel"
+  std::string new_name;         // for new
+  std::int64_t bytes = -1;      // for cache prune: the limit; -1: not given
   Format format = Format::text;
   bool is_quiet = false;
-  std::uint64_t seed = 0;  // 0: a fresh one
+  std::uint64_t seed = 0;  // 0: a random one
   int limit = -1;          // 0: all; -1: not given
-  bool wide = false;       // names in full
+  bool wide = false;       // prints names in full
   int top = 1;             // 0: all
   int samples = 11;
   double sample_ms = 5;
-  std::vector<std::string> libraries;  // with kernels of the user's own
+  std::vector<std::string> libraries;  // shared libraries with the user's kernels
   EmulateOptions emulate;
   InspectOptions inspection;
 };
@@ -85,13 +85,13 @@ struct CommandLine {
 
 std::span<const std::string_view> verbs();
 
-// What `gemmery cache` may be asked to do.
+// The actions of `gemmery cache`.
 std::span<const std::string_view> cache_actions();
 
 // Throws Error (invalid_argument) for unknown verbs, options and values.
 CommandLine parse_command_line(int argc, const char* const* argv);
 
-// The options that a verb accepts ("--device", …), for the test that compares them with the manual.
+// The options that a verb accepts ("--device", …). A test compares them with the manual.
 std::vector<std::string> option_names(std::string_view verb);
 
 }  // namespace gemmery::cli

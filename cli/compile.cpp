@@ -89,7 +89,7 @@ std::vector<CompileResult> compile_choices(const std::vector<Choice>& choices,
                             .stop = std::move(stop)});
 }
 
-// Returns those that compiled; reports the others on standard error.
+// Returns the kernels that compiled; reports the others on standard error.
 std::vector<StoredArtifact> keep_compiled(const std::vector<Choice>& choices,
                                           const std::vector<CompileResult>& results) {
   std::vector<StoredArtifact> kept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scripts are made from the parser's declarations, so they have no option that it lacks.
+// Generates the scripts from the parser's declarations, so both have the same options.
 #include "cli/completion.hpp"
 
 #include <array>
@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> shells{"bash", "zsh", "fish"};
 constexpr std::string_view targets =
     "cpu sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_103 sm_110 sm_120 sm_121";
 
-// cpu, the first GPUs, devices that need not be here, emulated ones.
+// cpu, the first GPUs, devices that may be absent, emulated devices.
 std::string device_words() {
   std::string words = "cpu 0 1";
   for (const std::string_view name : known_device_names()) words += fmt::format(" {}", name);
@@ -30,8 +30,8 @@ std::string device_words() {
   return words;
 }
 
-// What may stand where the verb takes no option: the first words of problems, or of what the verb
-// takes in their place.
+// The words that may be an operand of the verb: the first words of problems, or of the other
+// operands that the verb accepts.
 std::string operand_words(std::string_view verb) {
   if (verb == "cache") return fmt::format("{}", fmt::join(cache_actions(), " "));
   if (verb == "completion") return fmt::format("{}", fmt::join(shells, " "));
@@ -59,7 +59,7 @@ std::string bash_function() {
   return fmt::format(R"(_gemmery() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options= operands=
   local verbs="{0}"
-  # Words are split at ':' as well: emulated:h200 is three.
+  # bash also splits words at ':', so emulated:h200 is three words.
   if [[ $before == : && ${{COMP_WORDS[COMP_CWORD-2]}} == emulated ]]; then
     COMPREPLY=($(compgen -W "{3}" -- "$word"))
     return

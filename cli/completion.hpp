@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shells complete behind `gemmery`: verbs, the options of each verb, devices and targets.
+// Shell completion of verbs, the options of each verb, devices and targets.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace gemmery::cli {
 // The shells that have a script.
 std::span<const std::string_view> completed_shells();
 
-// The script of one of these shells, which it reads when it starts.
+// The script of one of these shells. The shell reads it when it starts.
 std::string completion_script(std::string_view shell);
 
 }  // namespace gemmery::cli

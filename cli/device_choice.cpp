@@ -45,13 +45,13 @@ ChosenDevice by_target(Target target) {
   return by_facts(to_string(target), typical_device_info(target));
 }
 
-// sm_86, sm_90a and the like; nothing for other words and for the CPU, which has a name.
+// sm_86, sm_90a and the like; nothing for other words, also for "cpu", which is a device.
 std::optional<Target> read_target(const std::string& word) {
   if (!word.starts_with("sm_")) return std::nullopt;
   return parse_target(word);
 }
 
-// Names of architectures, by a device of theirs.
+// An architecture's name, and a device of that architecture.
 struct Architecture {
   std::string_view name;
   std::string_view device;
@@ -60,7 +60,7 @@ constexpr Architecture architectures[] = {{"volta", "v100"},  {"turing", "t4"},
                                           {"ampere", "a100"}, {"ada", "l40s"},
                                           {"hopper", "h200"}, {"blackwell", "b200"}};
 
-// sm90 and sm90a: a target without its underscore.
+// Whether the word is a target without its underscore: sm90, sm90a.
 bool is_target_run_together(const std::string& word) {
   if (!word.starts_with("sm") || word.starts_with("sm_")) return false;
   try {
@@ -70,7 +70,7 @@ bool is_target_run_together(const std::string& word) {
   }
 }
 
-// What an unknown name of a device was probably meant to be; empty if nothing is close.
+// The device name closest to an unknown one; empty if none is close.
 std::string likely_device(const std::string& word) {
   if (is_target_run_together(word)) return "sm_" + word.substr(2);
   std::string lower = word;
@@ -140,12 +140,13 @@ ChosenDevice choose_device(const Options& options) { return choose(options, fals
 ChosenDevice choose_present_device(const Options& options) {
   ChosenDevice choice = choose(options, true);
   if (choice.device) return choice;
-  throw Error({.kind = ErrorKind::unavailable,
-               .operand = "--device",
-               .expected = "a device of this machine (cpu, 0, 1, ...)",
-               .got = "the facts of " + choice.label,
-               .hint = "only list and explain answer for a device that is not here; emulated:" +
-                       choice.label + " runs its kernels on the CPU, slowly and checked"});
+  throw Error(
+      {.kind = ErrorKind::unavailable,
+       .operand = "--device",
+       .expected = "a device of this machine (cpu, 0, 1, ...)",
+       .got = "the facts of " + choice.label,
+       .hint = "list, explain, compile and inspect accept a device that is not here; emulated:" +
+               choice.label + " runs its kernels on the CPU, slowly and checked"});
 }
 
 ChosenDevice choose_gpu(const Options& options) {

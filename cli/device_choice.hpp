@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device of a command: one of this machine, or the facts of one that need not be here.
+// The device of a command: one of this machine, or only the facts of a known device.
 #pragma once
 
 #include <optional>
@@ -19,17 +19,17 @@ struct ChosenDevice {
   std::string label;
 };
 
-// By --device; else by --target, from the table of known devices; else GPU 0 if there is one, else
-// the CPU. Reports a default choice on standard error. Throws Error: invalid_argument for an
-// unknown name, unavailable for a device that is not here.
+// Chooses by --device; else by --target, from the table of known devices; else GPU 0 if there is
+// one, else the CPU. Reports a default choice on standard error. Throws Error: invalid_argument for
+// an unknown name, unavailable for a device that this machine lacks.
 ChosenDevice choose_device(const Options& options);
 
-// The same for commands that run kernels, for which facts are not enough: throws Error
-// (unavailable) for a known device that is not here.
+// The same for commands that run kernels: throws Error (unavailable) also for a known device that
+// this machine lacks.
 ChosenDevice choose_present_device(const Options& options);
 
-// The same for commands that compile: throws Error (invalid_argument) for the CPU, whose kernels
-// are part of the library.
+// The same for commands that compile: throws Error (invalid_argument) also for the CPU, whose
+// kernels are part of the library.
 ChosenDevice choose_gpu(const Options& options);
 
 }  // namespace gemmery::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemmery doctor: what was found on this machine, and what it enables.
+// gemmery doctor: devices and libraries of this machine, and the features that they enable.
 #include <gemmery/doctor.hpp>
 
 #include "cli/verbs.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemmery emulate: runs one kernel of the user's own on an emulated device and reports its faults.
+// gemmery emulate: runs one of the user's kernels on an emulated device and reports its faults.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -86,7 +86,7 @@ EmulationRequest request_of(const Options& all, const std::vector<NamedArgument>
 
 // --- text ---------------------------------------------------------------------------------------
 
-// One line for each stretch of instructions that no lane executed.
+// Prints one line for each range of instructions that no lane executed.
 void print_coverage(const std::vector<EmulatedLine>& lines, Output& output) {
   const auto ran = std::ranges::count_if(lines, &EmulatedLine::has_run);
   output.write_line(fmt::format("coverage: {} of {} instructions ran", ran, lines.size()));

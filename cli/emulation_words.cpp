@@ -41,7 +41,7 @@ std::optional<std::vector<std::uint64_t>> read_extents(std::string_view word) {
   }
 }
 
-// NumPy has no name for bfloat16 and the 8-bit floats: their codes are unsigned integers.
+// NumPy has no types for bfloat16 and the 8-bit floats; they are stored as unsigned integers.
 std::string descr_of(DType dtype) {
   const DTypeFacts& known = facts(dtype);
   const int bytes = known.bits / 8;
@@ -50,7 +50,7 @@ std::string descr_of(DType dtype) {
   return fmt::format("{}{}{}", bytes == 1 ? '|' : '<', kind, bytes);
 }
 
-// Of one of our types, or a word of NumPy's: "<i8".
+// NumPy's type for the name of a Gemmery type; a NumPy type such as "<i8" is returned unchanged.
 std::string descr_of(const std::string& word) {
   if (const auto dtype = parse_dtype(word); dtype && bit_width(*dtype) >= 8)
     return descr_of(*dtype);
@@ -77,7 +77,7 @@ void make_buffer(NamedArgument& made, const std::string& text, bool is_written) 
                              : EmulationArgument::unwritten(bytes);
 }
 
-// An array without extents is a number, and is passed as a value.
+// Makes an argument from a file. An array without dimensions is a number and is passed by value.
 void make_from_file(NamedArgument& made, const std::string& file, bool is_value) {
   NpyArray array = read_npy(file);
   made.descr = std::move(array.descr);

@@ -12,12 +12,12 @@
 
 namespace gemmery::cli {
 
-// "4", "4x4" or "4x4x2"; what is left out is 1. Throws Error (invalid_argument).
+// Parses "4", "4x4" or "4x4x2"; omitted extents are 1. Throws Error (invalid_argument).
 std::array<std::uint32_t, 3> parse_extents(const std::string& word, const char* option);
 
-// An argument; for a buffer also the type in which its result is written.
+// An argument; for a buffer also the element type with which its result is written.
 struct NamedArgument {
-  std::string name;  // "arg0" where none was given
+  std::string name;  // "arg0" if none was given
   EmulationArgument argument;
   std::string descr;  // NumPy's type of the buffer's elements
   std::vector<std::uint64_t> shape;

@@ -18,7 +18,8 @@ enum class ExitCode : std::uint8_t {
 
 ExitCode exit_code_of(ErrorKind kind) noexcept;
 
-// One line on standard error; output of a library or compiler follows it.
+// Prints one line on standard error, followed by the output of a library or compiler if there is
+// any.
 void tell_error(const Error& error);
 
 }  // namespace gemmery::cli

@@ -38,7 +38,7 @@ std::size_t indent_of(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
 
-// Words end at spaces; where brackets are kept, only at those outside of brackets.
+// Splits text at spaces; with `keeps_brackets` only at spaces outside of brackets.
 std::vector<std::string> words_of(std::string_view text, bool keeps_brackets) {
   std::vector<std::string> words;
   std::string word;
@@ -55,7 +55,7 @@ std::vector<std::string> words_of(std::string_view text, bool keeps_brackets) {
   return words;
 }
 
-// `start` begins the first line; further lines are indented by `hang`.
+// Wraps the words. The first line begins with `start`, further lines are indented by `hang`.
 std::string wrap(std::string start, const std::vector<std::string>& words, std::size_t hang,
                  std::size_t columns) {
   std::string text;
@@ -73,7 +73,7 @@ std::string wrap(std::string start, const std::vector<std::string>& words, std::
   return text + line + '\n';
 }
 
-// Where the description of an item begins; npos for a line that is none.
+// The position of an item's description in its line; npos if the line is not an item.
 std::size_t description_of(std::string_view line) {
   const std::size_t gap = line.rfind("  ");
   return gap == std::string_view::npos || gap < indent_of(line) ? std::string_view::npos : gap + 2;
@@ -88,7 +88,7 @@ bool continues_usage(std::string_view line) {
   return indent_of(line) > block_indent && line[indent_of(line)] == '[';
 }
 
-// Takes a block's lines one after the other and appends their text.
+// Receives a block's lines in order and appends their wrapped text.
 class BlockWriter {
  public:
   BlockWriter(std::size_t columns, std::string& text) : columns_(columns), text_(text) {}
@@ -133,7 +133,7 @@ class BlockWriter {
   void open(std::string_view start, std::string_view body, std::size_t hang, bool as_usage) {
     start_ = start;
     body_ = without_code_marks(body);
-    // An item that leaves no room beside its name describes itself below it.
+    // If an item's name leaves too little room, its description begins on the next line.
     hang_ = hang + 20 > columns_ ? 2 * block_indent : hang;
     hangs_as_usage_ = as_usage;
     is_open_ = true;
@@ -152,7 +152,7 @@ std::string without_marks(std::string_view line) {
   return without_code_marks(line.substr(std::min(line.find_first_not_of("# "), line.size())));
 }
 
-// The items of the shared options that a verb has and its own section does not describe.
+// The items of those shared options of a verb that the verb's own section does not describe.
 std::string shared_items(std::string_view section, std::span<const std::string> options) {
   const std::string_view page = manual_overview();
   const std::size_t begin = page.find(shared_heading);
@@ -174,7 +174,8 @@ std::string shared_items(std::string_view section, std::span<const std::string> 
   return items;
 }
 
-// Text as troff prints it: backslashes and hyphens as such, no line taken for a request.
+// Escapes text for troff: backslashes, hyphens, and characters at the start of a line that would
+// make it a request.
 std::string in_roff(std::string_view text) {
   std::string roff;
   bool begins_line = true;

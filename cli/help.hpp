@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manual as text of a terminal's width: what help prints.
+// The manual as text, wrapped to a terminal's width.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace gemmery::cli {
 
-// Markdown of the manual as text: headings without marks, paragraphs, usage lines and descriptions
-// of options wrapped. Examples stay as they are, so that they can be copied.
+// Markdown of the manual as text: headings lose their marks; paragraphs, usage lines and
+// descriptions of options are wrapped. Examples are not wrapped, so that they can be copied.
 std::string as_text(std::string_view markdown, std::size_t columns);
 
 // The verbs: the manual up to its first heading.
@@ -19,7 +19,7 @@ std::string first_page(std::size_t columns);
 // The manual up to the first verb's section.
 std::string help_overview(std::size_t columns);
 
-// A verb's section, and those of its options that the manual describes once for several verbs.
+// A verb's section, and the descriptions of its options that the manual has once for several verbs.
 std::string help_of_verb(std::string_view verb, std::span<const std::string> options,
                          std::size_t columns);
 

@@ -23,12 +23,13 @@ namespace {
 
 // --- what is looked at --------------------------------------------------------------------------
 
-// The words name one file that exists; no problem does, since a line begins with its operation.
+// Whether the words are one word that names a file. A problem line begins with an operation, so it
+// is never taken for a file.
 bool is_file(const Options& options) {
   return options.words.size() == 1 && std::filesystem::is_regular_file(options.words.front());
 }
 
-// A file has what it has: options that choose kernels for a problem do not apply.
+// Refuses options that choose kernels for a problem if a file was given.
 void refuse_choices_beside_file(const Options& options) {
   const bool chooses = !options.device.empty() || !options.target.empty() || options.top != 1 ||
                        !options.providers.empty() || !options.kernels.empty() ||
@@ -37,7 +38,7 @@ void refuse_choices_beside_file(const Options& options) {
   throw Error(
       {.kind = ErrorKind::invalid_argument,
        .operand = options.words.front(),
-       .expected = "no --device, --target, --provider, --kernel, --design or --top beside a file",
+       .expected = "no --device, --target, --provider, --kernel, --design or --top with a file",
        .got = "one of them",
        .hint = "all kernels of a file are shown"});
 }
@@ -107,7 +108,7 @@ constexpr std::string_view name(CodeView form) {
   return names[static_cast<int>(form)];
 }
 
-// Comments tell the kernels of several apart. All three languages have them.
+// Separates several kernels by comments that name them. All three languages have comments.
 void show_codes(std::span<const KernelCode> codes, const InspectOptions& options, Output& output) {
   for (const KernelCode& code : codes) {
     const std::string text = text_of(code, options);

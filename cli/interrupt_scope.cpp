@@ -23,7 +23,7 @@ bool is_ignored() {
   return action.sa_handler == SIG_IGN;
 }
 
-// As the signal's default action. Other threads have it blocked or do not matter.
+// Ends the process by the signal's default action.
 [[noreturn]] void end_by_interrupt() {
   const sigset_t set = interrupt_alone();
   struct sigaction as_it_was {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C for commands that clean up before they end; everywhere else it simply ends the program.
+// Ctrl-C for commands that clean up before they end. In other commands Ctrl-C ends the program.
 #pragma once
 
 #include <signal.h>
@@ -20,7 +20,7 @@ class InterruptScope {
 
   std::stop_token token() const noexcept { return asked_.get_token(); }
 
-  // If a stop was requested: prints a line that says what became of the work, and ends the program
+  // If a stop was requested: prints `outcome`, which says how far it got, and ends the program
   // by SIGINT, which a shell reports as 130.
   void end_if_asked(const char* outcome);
 

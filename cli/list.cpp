@@ -24,10 +24,10 @@ void write_kernel(const Kernel& kernel, MetadataJson& json, Output& output) {
   }
 }
 
-// Thrown from the enumeration when enough was listed: there is no other way to stop it.
+// Thrown from the enumeration's callback to stop it when the limit is reached.
 struct LimitReached {};
 
-// Without a problem, a device stands for its target.
+// Without a problem, --device means --target with the device's target.
 Options narrowed_to_device(Options options) {
   if (options.device.empty()) return options;
   const ChosenDevice device = choose_device(options);
@@ -77,7 +77,7 @@ std::vector<RankedKernel> ranked_kernels(const Options& options, const GemmProbl
       return static_cast<const Kernel&>(kernel) != wanted;
     });
   }
-  // Nothing fits: throws with the reasons.
+  // No kernel fits: throws an error with the reasons.
   if (kernels.empty()) select_kernels(options, problem, device, 0);
   if (options.limit > 0 && kernels.size() > static_cast<std::size_t>(options.limit)) {
     kernels.erase(kernels.begin() + options.limit, kernels.end());

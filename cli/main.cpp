@@ -17,7 +17,7 @@
 namespace gemmery::cli {
 namespace {
 
-// Lines of text: no wider than is read easily, and not so narrow that names do not fit.
+// The width of wrapped text: the terminal's, within limits that keep it readable.
 std::size_t text_columns(int file) {
   return std::clamp<std::size_t>(terminal_columns(file).value_or(80), 40, 100);
 }
@@ -29,7 +29,7 @@ ExitCode print_help(const std::string& verb, Output& output) {
   return ExitCode::success;
 }
 
-// Nothing was asked: the verbs, where messages go.
+// Without a verb: prints the list of verbs on standard error.
 ExitCode tell_first_page() {
   tell(first_page(text_columns(STDERR_FILENO)));
   return ExitCode::bad_input;
@@ -92,7 +92,7 @@ ExitCode run_guarded(int argc, char** argv) {
 }  // namespace gemmery::cli
 
 int main(int argc, char** argv) {
-  // A reader that closes the pipe early causes a failed write, which ends the program quietly.
+  // If the reader closes the pipe early, a write fails with EPIPE and the program ends quietly.
   std::signal(SIGPIPE, SIG_IGN);
   return static_cast<int>(gemmery::cli::run_guarded(argc, argv));
 }

@@ -17,7 +17,7 @@ bool is_plain(char character) {
   return character >= ' ' && character != '"' && character != '\\' && character != 0x7f;
 }
 
-// As a JSON string. The JSON library escapes strings that need it.
+// Appends the value as a JSON string. The JSON library handles strings that need escapes.
 void append_quoted(std::string& text, std::string_view value) {
   if (!std::ranges::all_of(value, is_plain)) {
     text += Record(value).dump(-1, ' ', false, Record::error_handler_t::replace);

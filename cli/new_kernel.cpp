@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemmery new kernel NAME: a kernel of one's own to begin with, in a new folder.
+// gemmery new kernel NAME: creates a folder with a working kernel to start from.
 #include "cli/new_kernel.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view placeholder = "NAME";
 
-// Words of CUDA C++ and Python in lower case, what the files name themselves, and what they import.
+// Reserved words of CUDA C++ and Python in lower case, and names that the template files use.
 constexpr auto reserved_words = std::to_array<std::string_view>({std::string_view{"alignas"},
                                                                  "alignof",
                                                                  "and",
@@ -140,7 +140,7 @@ bool is_identifier(std::string_view name) {
                .got = std::move(got)});
 }
 
-// Nothing that exists is written over.
+// Creates the folder; throws if it exists, so that no file is overwritten.
 void make_folder(const std::string& folder) {
   std::error_code error;
   if (std::filesystem::create_directory(folder, error)) return;

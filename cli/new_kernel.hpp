@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that `gemmery new kernel` writes; they lie in cli/new_kernel.
+// The files that `gemmery new kernel` writes. Their templates are in cli/new_kernel.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace gemmery::cli {
 
-// A name and a text, both with NAME where the kernel's name belongs.
+// A file's name and text, both with NAME in place of the kernel's name.
 struct TemplateFile {
   std::string_view name;
   std::string_view text;
@@ -16,7 +16,7 @@ struct TemplateFile {
 
 std::span<const TemplateFile> kernel_template();
 
-// Throws Error (invalid_argument) for a name that is no identifier in both CUDA C++ and Python.
+// Throws Error (invalid_argument) unless the name is an identifier in both CUDA C++ and Python.
 void check_kernel_name(const std::string& name);
 
 // The text with the kernel's name in place of NAME.

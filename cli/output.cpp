@@ -21,7 +21,7 @@ constexpr std::string_view column_gap = "  ";
 constexpr std::size_t least_cell = 16;
 
 std::string dump(const Record& value) {
-  // Words of a command line need not be UTF-8.
+  // Command-line arguments may be invalid UTF-8.
   return value.dump(-1, ' ', false, Record::error_handler_t::replace);
 }
 
@@ -46,7 +46,7 @@ std::string csv_field(const std::string& text) {
   return quoted + '"';
 }
 
-// Columns on the screen: bytes that do not continue a UTF-8 character.
+// Columns on the screen: the number of UTF-8 characters.
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
@@ -105,7 +105,7 @@ void Output::write_csv_row(const Record& record) {
 }
 
 void Output::flush() {
-  // Emptied first: after a failure, a second attempt could do nothing.
+  // Emptied before the write, so that a failed write is not repeated.
   const std::string pending = std::exchange(buffer_, {});
   write_fully(pending);
 }
@@ -167,7 +167,7 @@ void Table::print(Output& output, std::optional<std::size_t> columns) const {
 }
 
 void tell(std::string_view message) {
-  // fmt::print throws if standard error is closed; a message that nobody reads may be lost.
+  // Not fmt::print, which throws if standard error is closed; then the message is lost.
   const std::string line = std::string(message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }

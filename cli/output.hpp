@@ -18,13 +18,13 @@ namespace gemmery::cli {
 
 using Record = nlohmann::ordered_json;
 
-// The reader has closed the pipe: nothing is left to do, and it is no error.
+// Thrown when the reader has closed the pipe. The program then ends without an error.
 struct OutputClosed : std::exception {
   const char* what() const noexcept override { return "standard output was closed"; }
 };
 
-// Buffers standard output. Throws OutputClosed if its reader has closed it, Error (io) if it cannot
-// be written.
+// Buffers standard output. Throws OutputClosed if its reader has closed it, Error (io) if a write
+// fails.
 class Output {
  public:
   explicit Output(Format format) : format_(format) {}
@@ -36,11 +36,11 @@ class Output {
   void write(std::string_view text);
   void write_line(std::string_view text);
 
-  // One JSON object or one CSV row, by the format. CSV takes its header from the first record;
-  // nested values become one field.
+  // Writes one JSON object or one CSV row, by the format. The first record determines the header of
+  // the CSV; a nested value becomes one field.
   void write_record(const Record& record);
 
-  // Call at the end: reports errors that the destructor cannot report.
+  // Must be called at the end: throws errors, which the destructor cannot.
   void flush();
 
  private:
@@ -57,8 +57,8 @@ class Table {
  public:
   explicit Table(std::initializer_list<std::string_view> headings);
   void add_row(std::vector<std::string> cells);
-  // The cells of the last column are shortened in the middle where rows would be wider than this;
-  // 16 characters are always left.
+  // If a row would be wider than `columns`, its last cell is shortened in the middle, at most to 16
+  // characters.
   void print(Output& output, std::optional<std::size_t> columns = std::nullopt) const;
 
  private:
@@ -72,13 +72,13 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// At most this many columns: the middle becomes "...". For text in ASCII, as names are.
+// Text of at most this many columns: the middle becomes "...". For ASCII text, such as names.
 std::string shortened(const std::string& text, std::size_t columns);
 
-// One line on standard error.
+// Prints one line on standard error.
 void tell(std::string_view message);
 
-// The same for what is no error: nothing once `be_quiet` was called.
+// The same for messages that are not errors: prints nothing after a call of `be_quiet`.
 void tell_note(std::string_view message);
 void be_quiet() noexcept;
 bool is_quiet() noexcept;

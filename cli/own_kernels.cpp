@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens libraries by path, never by a search.
+// Opens libraries by path; the loader's search path is not used.
 #include "cli/own_kernels.hpp"
 
 #include <dlfcn.h>

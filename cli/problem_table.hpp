@@ -10,12 +10,12 @@
 namespace gemmery::cli {
 
 struct NamedProblem {
-  std::string id;    // of the file's row
+  std::string id;    // the row's id
   std::string line;  // in the problem grammar
 };
 
-// Every row with every type. Throws Error (invalid_argument), which names the file and, where they
-// apply, the row and column.
+// Returns every row with every type. Throws Error (invalid_argument), which names the file and, if
+// applicable, the row and column.
 std::vector<NamedProblem> read_problem_table(const std::string& path,
                                              std::span<const std::string> dtypes);
 

@@ -14,8 +14,8 @@
 namespace gemmery::cli {
 namespace {
 
-// The operations of the grammar, including those that this version refuses: the refusal is the
-// parser's.
+// The operations of the grammar, including those that this version does not support: the parser
+// reports these.
 constexpr std::array<std::string_view, 3> kinds{"gemm", "grouped_gemm", "scaled_gemm"};
 
 bool begins_problem(std::string_view word) {
@@ -34,8 +34,8 @@ std::string quoted(std::string_view value) {
   return text + '"';
 }
 
-// NAME=a value with spaces -> NAME="a value with spaces". Within a program line ends separate
-// statements; elsewhere they separate fields.
+// NAME=a value with spaces -> NAME="a value with spaces". Line breaks separate the statements of a
+// program; elsewhere they separate fields.
 std::string as_field(std::string_view word) {
   const std::size_t equals = word.find('=');
   const bool is_program = word.substr(0, equals) == "epilogue";
@@ -55,17 +55,17 @@ Error no_problem(std::string got, std::string expected) {
                 .hint = "for example: gemm 1024x1024x1024 a=f32"});
 }
 
-// Operands of epilogues that are vectors in most programs, which have one value for each column.
+// Names of epilogue operands that are row vectors in most programs.
 constexpr std::array<std::string_view, 3> vector_names{"bias", "scale", "gamma"};
 
-// "bias=f32": a field with a vector's name and no dims. The words of a program are no fields.
+// Whether the field has a vector's name and no dims: "bias=f32".
 bool is_vector_without_dims(std::string_view field) {
   const std::size_t equals = field.find('=');
   return equals != std::string_view::npos && field.find('[') == std::string_view::npos &&
          std::ranges::find(vector_names, field.substr(0, equals)) != vector_names.end();
 }
 
-// The line without what stands in quotes.
+// The line without its quoted parts.
 std::string without_programs(std::string_view line) {
   std::string outside;
   bool is_inside = false;
@@ -84,7 +84,7 @@ std::vector<std::string> problem_lines(std::span<const std::string> words) {
     if (begins_problem(word)) {
       lines.push_back(word);
     } else if (lines.empty() && words.size() == 1) {
-      lines.push_back(word);  // one word that is no operation: refused by the grammar's parser
+      lines.push_back(word);  // not an operation: the grammar's parser reports it
     } else if (lines.empty()) {
       throw no_problem("'" + word + "'", "a word that names an operation (gemm)");
     } else {
@@ -102,7 +102,7 @@ std::string only_problem_line(std::span<const std::string> words) {
 }
 
 std::string vector_note(std::string_view line) {
-  if (line.starts_with("conv")) return {};  // whose dims have other names
+  if (line.starts_with("conv")) return {};  // its dims have other names
   std::istringstream fields(without_programs(line));
   for (std::string field; fields >> field;) {
     if (!is_vector_without_dims(field)) continue;

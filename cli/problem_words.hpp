@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the words of a command line to problem lines: the shell has handled the quotes, so each word
+// Converts the words of a command line to problem lines. The shell has removed quotes, so each word
 // is one field.
 #pragma once
 
@@ -20,12 +20,11 @@ std::vector<std::string> problem_lines(std::span<const std::string> words);
 // The same if there must be exactly one problem.
 std::string only_problem_line(std::span<const std::string> words);
 
-// That problem. Notes on standard error say where a line means a matrix and probably a vector was
-// meant.
+// Parses that problem. Prints a note on standard error for each matrix that was probably meant to
+// be a vector.
 ProblemLine read_problem(std::span<const std::string> words);
 
-// "note: bias=f32 is a whole matrix, …" for an operand with a vector's name and no dims; ""
-// without.
+// "note: bias=f32 is a whole matrix, …" if an operand has a vector's name and no dims, else "".
 std::string vector_note(std::string_view line);
 
 }  // namespace gemmery::cli

@@ -32,7 +32,8 @@ void Progress::step(std::string_view what) {
   ++done_;
   const std::string bar = fmt::format("[{:=<{}}{:{}}] {}/{}  {}", "", filled, "",
                                       bar_columns - filled, done_, steps_, what);
-  // A terminal scrolls when its last column is written, and asked anew: it may have been resized.
+  // One column less, since a write to the last one scrolls. Read each time, since the terminal may
+  // be resized.
   const std::size_t columns = terminal_columns(STDERR_FILENO).value_or(80);
   std::fputs((std::string(wipe_line) + bar.substr(0, columns - 1)).c_str(), stderr);
 }

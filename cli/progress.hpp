@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A progress bar on standard error; nothing if standard error is not a terminal.
+// A progress bar on standard error. Prints nothing if standard error is not a terminal.
 #pragma once
 
 #include <cstddef>

@@ -46,7 +46,7 @@ void print_ranking(std::span<const RankedKernel> kernels, const GemmProblem& pro
       options.limit < 0 ? std::min(kernels.size(), shown_by_default) : kernels.size();
   print_table(kernels.first(shown), problem, device, options.wide, output);
   if (shown == kernels.size()) return;
-  output.flush();  // the note follows what it speaks of
+  output.flush();  // the note must follow the table
   tell_note(fmt::format("{} more: --limit 0 shows all", kernels.size() - shown));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that run a problem, best first, and where their times come from.
+// The kernels that run a problem, best first, with the source of their times.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace gemmery::cli {
 
-// A table as text; otherwise a record per kernel.
+// Writes a table as text; in other formats a record per kernel.
 void write_ranking(const std::vector<RankedKernel>& kernels, const ProblemLine& line,
                    const ChosenDevice& device, const Options& options, Output& output);
 
@@ -22,7 +22,7 @@ void write_ranking(const std::vector<RankedKernel>& kernels, const ProblemLine& 
 std::string estimation_note(const ChosenDevice& device);
 
 // Prints "note: facts of NVIDIA GB10 that no source confirms: clock" on standard error; nothing if
-// all are confirmed, as those of a driver are.
+// all are confirmed. A driver's facts always are.
 void tell_unconfirmed(const ChosenDevice& device);
 
 }  // namespace gemmery::cli

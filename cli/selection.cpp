@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks discovery, and turns an empty result into reasons.
+// Calls discovery; throws an error with the reasons if no kernel fits.
 #include "cli/selection.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ Error none_fits(const Options& options, const GemmProblem& problem, const Chosen
                                             filter_of(options)))});  // a list: told below the line
 }
 
-// Whether the metadata have this value in this design field: "schedule=persistent".
+// Tests whether metadata have a value in a design field: "schedule=persistent".
 class DesignRule {
  public:
   explicit DesignRule(const std::string& text)

@@ -14,20 +14,20 @@
 
 namespace gemmery::cli {
 
-// --target, --provider and --design.
+// The filter of --target, --provider and --design.
 Filter filter_of(const Options& options);
 
 // The kernel with a name; throws Error (invalid_argument) if there is none.
 Kernel kernel_of_name(const std::string& name);
 
-// The kernels of --kernel if given, else those that discovery returns, best first. At most `most`;
-// 0: all. Throws Error (unsupported): with the reasons if none fits, with the reason of a named
-// kernel that does not.
+// Returns the kernels of --kernel if given, else those that discovery returns, best first. At most
+// `most`; 0: all. Throws Error (unsupported), with the reasons, if none fits or a named kernel does
+// not.
 std::vector<Kernel> select_kernels(const Options& options, const GemmProblem& problem,
                                    const ChosenDevice& device, int most);
 
-// One line on standard error if padded operands would get a much faster kernel, unless the command
-// asks for certain kernels.
+// Prints one line on standard error if padded operands would allow a much faster kernel, unless the
+// command names kernels.
 void tell_cliff(const Options& options, const GemmProblem& problem, const ChosenDevice& device);
 
 // The reasons why nothing serves a problem, one per line.

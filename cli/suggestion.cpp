@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edit distance in which the exchange of neighbours is one edit (optimal string alignment).
+// Edit distance that counts the exchange of neighbours as one edit (optimal string alignment).
 #include "cli/suggestion.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace gemmery::cli {
 namespace {
 
-constexpr std::size_t longest_word = 64;  // longer ones are no slips of the hand
+constexpr std::size_t longest_word = 64;  // longer words are not typing errors
 
 std::size_t count_edits(std::string_view from, std::string_view to) {
   const std::size_t width = to.size() + 1;

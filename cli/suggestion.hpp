@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a mistyped word was probably meant to be.
+// Suggestions for mistyped words.
 #pragma once
 
 #include <span>
@@ -8,11 +8,11 @@
 
 namespace gemmery::cli {
 
-// The candidate that needs the fewest edits (insert, remove, replace or exchange neighbours), at
-// most one for every three characters of the word; empty if none is as close.
+// The candidate with the fewest edits (insert, remove, replace or exchange neighbours), at most one
+// per three characters of the word; empty if no candidate is that close.
 std::string closest_word(std::string_view word, std::span<const std::string> candidates);
 
-// "did you mean WORD?", or nothing for no word.
+// "did you mean WORD?"; empty for an empty word.
 std::string did_you_mean(std::string_view word);
 
 }  // namespace gemmery::cli

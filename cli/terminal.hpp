@@ -10,16 +10,16 @@
 
 namespace gemmery::cli {
 
-// Columns of the terminal behind a file descriptor; COLUMNS of the environment where it is no
-// terminal or does not say; nothing where that is not set either.
+// Columns of the terminal that a file descriptor refers to. If it is not a terminal, or has no
+// width, the environment variable COLUMNS; nothing if that is not set either.
 std::optional<std::size_t> terminal_columns(int file) noexcept;
 
-// The same where the file is a terminal: what goes to files and pipes is not cut.
+// The same if the file is a terminal, else nothing: output to files and pipes is not cut.
 std::optional<std::size_t> columns_to_fit(int file) noexcept;
 
 enum class Colour : std::uint8_t { green, red };
 
-// The text in a colour where the file is a terminal that has some: not if NO_COLOR is set to
+// The text in a colour if the file is a terminal with colours: not if NO_COLOR is set to
 // anything (no-color.org) or TERM is "dumb".
 std::string painted(std::string_view text, Colour colour, int file);
 

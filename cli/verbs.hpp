@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs of the program. Each writes its results to the output and throws what the library
-// throws.
+// The verbs of the program. Each writes its results to the output and passes on exceptions of the
+// library.
 #pragma once
 
 #include "cli/command_line.hpp"

@@ -1,4 +1,4 @@
-// NAME: out = alpha * A @ B, float16 with sums in float32, on tensor cores of sm_80 and later.
+// NAME: out = alpha * A @ B, float16 with float32 accumulators, on tensor cores of sm_80 and later.
 //
 //   global memory -> shared memory -> registers (fragments) -> mma.sync -> accumulators -> out
 //
@@ -8,16 +8,16 @@
 constexpr int tile = 64;       // rows and columns of a block
 constexpr int warp_tile = 32;  // of a warp
 constexpr int step = 16;       // along K
-// Halves from row to row in shared memory: no two lanes of a warp meet in a bank.
+// Elements from row to row in shared memory. The padding of 8 avoids bank conflicts.
 constexpr int pitch = step + 8;
 
-// Elements of A (rows) or of B (columns), those along K side by side.
+// Elements of A (rows) or of B (columns), contiguous along K.
 struct Shared {
   unsigned short a[tile][pitch];
   unsigned short b[tile][pitch];
 };
 
-// Elements outside of a matrix are zero.
+// Loads a step's elements; those outside of a matrix are zero.
 __device__ void load(Shared& shared, const unsigned short* a, const unsigned short* b, int m, int n,
                      int k, long long a_leading, long long b_leading, int first_k) {
   const int first_row = blockIdx.y * tile, first_column = blockIdx.x * tile;
@@ -31,12 +31,12 @@ __device__ void load(Shared& shared, const unsigned short* a, const unsigned sho
   }
 }
 
-// Two elements that lie side by side along K.
+// Two adjacent elements along K.
 __device__ unsigned pair(const unsigned short* at) {
   return *reinterpret_cast<const unsigned*>(at);
 }
 
-// d += a * b for 16 x 8 x 16; the manual of PTX shows which lane holds which elements
+// d += a * b for 16 x 8 x 16; the PTX manual shows which lane holds which elements
 // (mma.m16n8k16).
 __device__ void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   asm volatile(
@@ -80,9 +80,9 @@ extern "C" __global__ void __launch_bounds__(128)
   float sums[2][4][4] = {};
   for (int first_k = 0; first_k < k; first_k += step) {
     load(shared, a, b, m, n, k, a_leading, b_leading, first_k);
-    __syncthreads();  // the whole tile is there
+    __syncthreads();  // the tile is complete
     multiply(sums, shared, row, column);
-    __syncthreads();  // nobody reads it any longer
+    __syncthreads();  // all warps have read it
   }
   store(sums, out, m, n, out_leading, alpha, row, column);
 }

@@ -281,7 +281,7 @@ class BadInput(unittest.TestCase):
         (["run", *SMALL, "gemm", "4x4x4", "a=f32"], BAD_INPUT, "expected one, got 2"),
         (["run", "--device", "toaster", *SMALL], BAD_INPUT, "h100, h200"),
         (["run", "--device", "-1", *SMALL], BAD_INPUT, ""),
-        (["run", "--device", "h200", *SMALL], UNAVAILABLE, "only list and explain"),
+        (["run", "--device", "h200", *SMALL], UNAVAILABLE, "list, explain, compile and inspect"),
         (["run", "--device", "63", *SMALL], UNAVAILABLE, ""),
         (["list", "--target", "sm_7", *SMALL], BAD_INPUT, "sm_7"),
         (["list", "--target", "sm_80a", *SMALL], BAD_INPUT, "sm_80a"),
@@ -865,7 +865,7 @@ class Inspect(WithNvrtc):
             (("--inline", *self.PROBLEM), "--source"),
             (("gemm", "64x64x64", "a=f32", "--device", "cpu"), "the target of a GPU"),
             (("nowhere.gemmery",), "nowhere.gemmery"),
-            (("docs/cli.md", "--target", "sm_90"), "beside a file"),
+            (("docs/cli.md", "--target", "sm_90"), "with a file"),
         ):
             with self.subTest(words):
                 done = run("inspect", *words)

@@ -44,7 +44,7 @@ def test_the_template_passes_as_written(template):
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("    __syncthreads();  // nobody reads it any longer\n", ""),
+        ("    __syncthreads();  // all warps have read it\n", ""),
         ("if (r < m && c < n) out", "out"),
         ("alpha * sums[i][j][e]", "sums[i][j][e]"),
     ],
