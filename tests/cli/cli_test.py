@@ -71,6 +71,12 @@ def words_of(text):
     return re.sub(r"^#+ ", "", text, flags=re.MULTILINE).replace("`", "").split()
 
 
+class Readme(unittest.TestCase):
+    def test_the_table_of_what_is_supported_is_what_list_gives(self):
+        done = subprocess.run([sys.executable, "tools/write_support.py", PROGRAM, "--check"], cwd=ROOT, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
 class Colours(unittest.TestCase):
     def first_line(self, **environment):
         return on_terminal(100, "verify", *SMALL, **environment)[0]
