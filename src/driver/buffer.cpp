@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements <gemmery/buffer.hpp>: by the C library on the CPU, by the device's driver elsewhere.
-// The CPU's buffers do not touch CUDA.
+// Implements <gemmery/buffer.hpp> by the C library for the CPU, and by the driver for GPUs. Buffers
+// of the CPU do not use CUDA.
 #include <gemmery/buffer.hpp>
 #include <gemmery/error.hpp>
 

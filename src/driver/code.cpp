@@ -21,8 +21,8 @@ namespace {
 
 std::atomic<bool> is_ending{false};
 
-// Static objects of the user's that are destroyed late must not make us call a driver that has shut
-// down.
+// Detects the end of the process: static objects of the user that are destroyed late must not cause
+// calls to a driver that has shut down.
 void watch_for_the_end() {
   static const int registered =
       std::atexit([] { is_ending.store(true, std::memory_order_relaxed); });
@@ -39,7 +39,7 @@ bool may_unload() noexcept {
 
 using CodeKey = std::tuple<const Driver*, std::uint64_t, std::uint64_t, std::size_t, std::string>;
 
-// Code that is loaded now, and code that was launched and therefore stays. Never destroyed.
+// Loaded code, including code that was launched and therefore stays. Never destroyed.
 struct Shelf {
   std::mutex mutex;
   std::map<CodeKey, std::weak_ptr<const LoadedCode>> loaded;
@@ -51,7 +51,7 @@ Shelf& shelf() {
   return *instance;
 }
 
-// No fork happens while another thread changes the shelf, so that the child finds it consistent.
+// Holds the shelf's lock during fork, so that it is consistent in the child.
 void watch_for_fork() {
   static const int registered =
       pthread_atfork([] { shelf().mutex.lock(); }, [] { shelf().mutex.unlock(); },
@@ -107,7 +107,7 @@ std::shared_ptr<const LoadedCode> LoadedCode::load(const Driver& driver,
   } else {
     made = std::make_unique<const LoadedCode>(driver, code, entry);
   }
-  // The last owner puts launched code back on the shelf and unloads the rest.
+  // The last owner returns launched code to the shelf and unloads other code.
   std::shared_ptr<const LoadedCode> shared(made.release(), [key](const LoadedCode* last) {
     std::unique_ptr<const LoadedCode> own(last);
     Shelf& shelf_of_all = shelf();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code in a driver: loaded once for all devices; its entry is prepared on each device that
+// Machine code in a driver: loaded once for all devices. Its entry is prepared on each device that
 // runs it.
 #pragma once
 
@@ -24,9 +24,9 @@ class CodeRefused : public Error {
 // unloaded with its last owner. Nothing is unloaded in a forked child or while the process ends.
 class LoadedCode {
  public:
-  // `code`: a cubin, or zero-terminated PTX, as the driver's code_form() says. Equal bytes are
-  // loaded once, however many callers ask. Throws CodeRefused with the driver's words for bytes
-  // that it refuses, Error for any other failure.
+  // `code`: a cubin or zero-terminated PTX, depending on the driver's code_form(). Equal bytes are
+  // loaded once for all callers. Throws CodeRefused with the driver's message for bytes that it
+  // refuses, Error for any other failure.
   static std::shared_ptr<const LoadedCode> load(const Driver& driver,
                                                 std::span<const std::byte> code,
                                                 const std::string& entry);
@@ -36,15 +36,15 @@ class LoadedCode {
   LoadedCode(const LoadedCode&) = delete;
   LoadedCode& operator=(const LoadedCode&) = delete;
 
-  // The entry on one device, with the dynamic shared memory that its launches may ask for. Throws
-  // Error: unsupported if the device offers less, launch for any other refusal.
+  // The entry on one device, with the maximum of dynamic shared memory of its launches. Throws
+  // Error: unsupported if the device has less, launch for any other refusal.
   cuda::Function prepare(const GpuDevice& device, int max_dynamic_shared_bytes) const;
 
-  // Another kernel of the same code, which takes no more dynamic shared memory than every launch
-  // may.
+  // Another kernel of the same code, whose dynamic shared memory needs no attribute (at most 48
+  // KiB).
   cuda::Function prepare_other(const GpuDevice& device, const std::string& entry) const;
 
-  // To be called before a launch.
+  // Must be called before a launch.
   void note_launch() const noexcept {
     if (!is_launched_.load(std::memory_order_relaxed)) [[unlikely]]
       is_launched_.store(true, std::memory_order_relaxed);

@@ -242,8 +242,8 @@ inline constexpr int api_version = 12000;
      cuda::TensorMapOutOfBounds out_of_bounds))                                                    \
   X(cuTensorMapReplaceAddress, (cuda::TensorMap * map, void* address))
 
-// The functions of one driver: NVIDIA's, or another implementation. Only this room calls a driver
-// past it.
+// The functions of one driver: NVIDIA's, or another implementation. Only this directory calls a
+// driver in other ways.
 struct DriverApi {
 #define GEMMERY_DECLARE(name, parameters) cuda::Result(*name) parameters = nullptr;
   GEMMERY_CUDA_FUNCTIONS(GEMMERY_DECLARE)

@@ -31,7 +31,7 @@ platform::SharedLibrary open_library() {
   return *std::move(search.library);
 }
 
-// Names without version suffix; the driver picks the variant by the version and the flags.
+// Resolves names without version suffix; the driver selects the variant by version and flags.
 class Resolver {
  public:
   explicit Resolver(const platform::SharedLibrary& library)

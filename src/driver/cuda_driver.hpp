@@ -8,8 +8,8 @@
 
 namespace gemmery::driver {
 
-// Opens libcuda.so.1 by the system's loader and resolves its functions for the API version declared
-// here, with the legacy default stream. Throws Error (unavailable) with what was looked for.
+// Opens libcuda.so.1 by the system's loader and resolves its functions for the declared API
+// version, with the legacy default stream. Throws Error (unavailable) with the searched names.
 std::unique_ptr<Driver> open_cuda_driver();
 
 }  // namespace gemmery::driver

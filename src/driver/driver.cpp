@@ -40,7 +40,7 @@ constexpr std::string_view fork_hint =
 
 // --- the drivers of this process ----------------------------------------------------------------
 
-// Made at the first use and never destroyed: nothing here may run while the process ends.
+// Created at the first use and never destroyed, so that no destructor runs while the process ends.
 struct Registry {
   std::mutex opening;
   std::array<std::atomic<const Driver*>, 3> drivers{};
@@ -80,7 +80,7 @@ const Driver* open_cuda_once() {
   }
 }
 
-// Only when one of its devices is named: an emulated device is never chosen by default.
+// Called only when an emulated device is named; it is never chosen by default.
 const Driver* open_emulator_once() {
   const std::lock_guard lock(registry().opening);
   std::atomic<const Driver*>& place = slot(DeviceType::emulated);
@@ -101,7 +101,7 @@ class DeviceReader {
     check(api_, api_.cuDeviceGetAttribute(&value, which, ordinal_), "cuDeviceGetAttribute");
     return value;
   }
-  // Drivers may stop reporting clock rates; 0 then.
+  // 0 if the driver does not report the attribute; newer ones may not report clock rates.
   int attribute_or_zero(cuda::DeviceAttribute which) const noexcept {
     int value = 0;
     return api_.cuDeviceGetAttribute(&value, which, ordinal_) == cuda::Result::success ? value : 0;

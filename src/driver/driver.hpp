@@ -37,7 +37,7 @@ class Driver {
   DeviceType type() const noexcept { return type_; }
   const DriverApi& api() const noexcept { return api_; }
   const std::string& path() const noexcept { return path_; }
-  CodeForm code_form() const noexcept { return code_form_; }  // the form it loads
+  CodeForm code_form() const noexcept { return code_form_; }  // the form that it loads
   int version() const noexcept { return version_; }           // 13000 for 13.0
   int device_count() const noexcept { return device_count_; }
 
@@ -56,9 +56,9 @@ class Driver {
   mutable std::array<std::atomic<GpuDevice*>, max_devices> devices_{};
 };
 
-// The driver for devices of a type; opened now if necessary. Throws Error (unavailable): the
-// library that was searched for and where, a driver that is too old, or a process forked from one
-// that used the driver.
+// The driver for devices of a type; opened now if necessary. Throws Error (unavailable) if the
+// library is not found (the message has the searched paths), if the driver is too old, or if the
+// process was forked from one that used the driver.
 const Driver& driver_for(DeviceType type);
 inline const Driver& driver_for(Device device) { return driver_for(device.type); }
 
@@ -69,8 +69,8 @@ struct DriverFinding {
 };
 DriverFinding find_driver(DeviceType type) noexcept;
 
-// Makes a driver serve a type of device until the process ends. A second one for the same type is
-// refused.
+// Registers a driver for its type of device until the process ends. A second one for the same type
+// is refused.
 const Driver& register_driver(std::unique_ptr<Driver> driver);
 
 // One GPU: its facts, its primary context, its memory pool. Lives as long as the process.
@@ -87,8 +87,8 @@ class GpuDevice {
   const DeviceInfo& info() const noexcept { return info_; }
   MemoryPool& pool() const noexcept { return *pool_; }
 
-  // A stream for internal work, such as reserving memory before the caller has named a stream; made
-  // at the first use.
+  // A stream for internal work that belongs to no stream of the caller, such as reserving memory;
+  // created at the first use.
   Stream housekeeping_stream() const;
 
  private:
@@ -102,12 +102,12 @@ class GpuDevice {
   mutable cuda::Stream housekeeping_stream_ = nullptr;
 };
 
-// The device; opened now if necessary. After the first time this is one load. Throws Error:
-// invalid_argument for the CPU, unavailable if it does not exist.
+// The device; opened now if necessary. Later calls cost one load. Throws Error: invalid_argument
+// for the CPU, unavailable if it does not exist.
 GpuDevice& open_device(Device device);
 
-// Throws Error (unavailable) in a child that was forked after the driver was initialised: CUDA does
-// not work there.
+// Throws Error (unavailable) in a child that was forked after the driver was initialised, in which
+// CUDA does not work.
 void refuse_after_fork();
 bool is_forked_after_use() noexcept;
 
@@ -144,7 +144,7 @@ class ScopedRelaxedCapture {
 // "CUDA_ERROR_INVALID_VALUE (invalid argument)"
 std::string describe(const DriverApi& api, cuda::Result result);
 
-// Throws Error with the driver's words and the name of the call: out_of_memory if the driver
+// Throws Error with the driver's message and the name of the call: out_of_memory if the driver
 // reports that, launch for anything else.
 [[noreturn]] void throw_driver_error(const DriverApi& api, cuda::Result result,
                                      std::string_view call);
@@ -154,7 +154,7 @@ inline void check(const DriverApi& api, cuda::Result result, std::string_view ca
 }
 
 // The same for a call whose only handle from the caller is a stream: an invalid or destroyed
-// stream, where the driver notices, becomes an invalid argument of that name.
+// stream, if the driver detects it, becomes an invalid argument of that name.
 [[noreturn]] void throw_stream_call_error(const DriverApi& api, cuda::Result result,
                                           std::string_view call, Stream stream);
 inline void check_on_stream(const DriverApi& api, cuda::Result result, std::string_view call,
@@ -163,7 +163,7 @@ inline void check_on_stream(const DriverApi& api, cuda::Result result, std::stri
     throw_stream_call_error(api, result, call, stream);
 }
 
-// Handles of the API from the opaque ones of the interface.
+// Converts the public interface's opaque handles to the driver's.
 inline cuda::Stream stream_handle(Stream stream) noexcept {
   return static_cast<cuda::Stream>(stream.handle());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function that this room needs of the emulator. It is defined there, in a higher room, so that
-// no include points upwards.
+// The function that the driver room needs from the emulator. It is declared here and defined in the
+// emulator, a higher room, so that no include points upwards.
 #pragma once
 
 #include <memory>

@@ -28,8 +28,8 @@ class Graph {
   cuda::GraphExec exec_ = nullptr;
 };
 
-// Captures what is put on the stream from now on. `end` returns the graph; a capture that is not
-// ended is dropped.
+// Captures the work that is enqueued on the stream from now on. `end` returns the graph; without
+// `end` the capture is discarded.
 class GraphCapture {
  public:
   explicit GraphCapture(Stream stream, cuda::CaptureMode mode = cuda::CaptureMode::global);

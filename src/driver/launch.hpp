@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts one kernel on a stream.
+// Launches one kernel on a stream.
 #pragma once
 
 #include <array>
@@ -16,17 +16,17 @@ struct LaunchShape {
   std::array<std::uint32_t, 3> cluster{1, 1, 1};
   std::uint32_t shared_bytes = 0;
   bool is_programmatic =
-      false;  // may start before the kernel ahead of it has finished (the kernel waits by itself)
+      false;  // may start before the previous kernel has finished (the kernel itself waits for it)
 
   friend bool operator==(const LaunchShape&, const LaunchShape&) = default;
 };
 
-// The context of the function must be current. `parameters` points at the one struct that the
-// kernel takes. Does not throw, so that the caller can name the launch.
+// The context of the function must be current. `parameters` points to the kernel's only parameter,
+// a struct. Does not throw, so that the caller can name the launch.
 cuda::Result launch(const DriverApi& api, cuda::Function function, const LaunchShape& shape,
                     Stream stream, void* parameters) noexcept;
 
-// The same for a kernel with several parameters; `parameters` points at a pointer to each.
+// The same for a kernel with several parameters; `parameters` is an array of pointers to them.
 cuda::Result launch_with_parameters(const DriverApi& api, cuda::Function function,
                                     const LaunchShape& shape, Stream stream,
                                     void** parameters) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool: made at the first use, configured once, counted against its limit.
+// Creates and configures the pool at the first use, and counts allocations against its limit.
 #include "driver/pool.hpp"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ void* MemoryPool::allocate(std::size_t bytes, Stream stream) {
 
 void MemoryPool::free(void* pointer, std::size_t bytes, Stream stream) noexcept {
   if (pointer == nullptr || is_forked_after_use()) return;
-  // Errors are ignored, since nobody could be told: most likely the process is ending.
+  // Errors are ignored, since a destructor cannot report them; most likely the process is ending.
   cuda::Context before = nullptr;
   const DriverApi& api = device_.api();
   if (api.cuCtxGetCurrent(&before) != cuda::Result::success) return;
@@ -88,7 +88,7 @@ void MemoryPool::configure(const PoolOptions& options) {
   reserve(options.initial_bytes);
 }
 
-// Allocates and frees one block, so that the pool holds that much from now on.
+// Allocates and frees one block, after which the pool holds that much memory.
 void MemoryPool::reserve(std::uint64_t bytes) {
   if (bytes == 0) return;
   const Stream stream = device_.housekeeping_stream();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stream-ordered memory pool of one GPU, with a limit of our own.
+// The stream-ordered memory pool of one GPU, with a limit on its size.
 #pragma once
 
 #include <gemmery/buffer.hpp>
@@ -14,7 +14,7 @@ namespace gemmery::driver {
 
 class GpuDevice;
 
-// Asks nothing of the driver before the first use.
+// Does not call the driver before the first use.
 class MemoryPool {
  public:
   explicit MemoryPool(const GpuDevice& device) noexcept : device_(device) {}

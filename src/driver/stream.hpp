@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions about streams beyond the public interface: capture status, order between streams.
+// Functions of streams beyond the public interface: capture status, order between streams.
 #pragma once
 
 #include <gemmery/stream.hpp>
@@ -8,9 +8,9 @@
 
 namespace gemmery::driver {
 
-// True if work on the stream is recorded into a graph instead of run. The legacy default stream
-// also counts as captured while it cannot be used because another stream is being captured. Asking
-// does not end a capture.
+// True if work on the stream is recorded into a graph instead of executed. The legacy default
+// stream also counts as captured while it cannot be used because another stream is being captured.
+// The call does not invalidate a capture.
 bool is_capturing(const GpuDevice& device, Stream stream);
 
 // A point in a stream's order, with its time if `timing` is set.

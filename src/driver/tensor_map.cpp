@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Encodes tensor maps after checking the manual's rules by name: the driver reports only "invalid
-// value".
+// SPDX-License-Identifier: Apache-2.0 Encodes tensor maps after checking the manual's rules, so
+// that an error names the rule; the driver reports only "invalid value".
 #include "driver/tensor_map.hpp"
 
 #include <gemmery/error.hpp>
@@ -62,7 +61,7 @@ std::uint64_t swizzle_bytes(cuda::TensorMapSwizzle swizzle) {
   return 0;
 }
 
-// Of what both kinds of views have.
+// Checks the fields that both kinds of views have.
 template <class View>
 void check_tensor(const View& view, std::uint32_t least_rank) {
   if (view.rank < least_rank || view.rank > 5)
@@ -86,7 +85,7 @@ void check_tensor(const View& view, std::uint32_t least_rank) {
   }
 }
 
-// Of what a copy takes along dimension 0.
+// Checks the extent of a copy along dimension 0.
 template <class View>
 void check_run(const View& view, const std::string& field, std::uint32_t elements) {
   const std::uint64_t bytes = elements * byte_width(view.dtype);

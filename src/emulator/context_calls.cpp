@@ -12,8 +12,8 @@ namespace {
 
 thread_local std::vector<cuda::Context> context_stack;
 
-// The device table has only a bandwidth. A bus this narrow makes every bandwidth of the table exact
-// in whole kilohertz.
+// The device table has only the bandwidth. With a bus this narrow, the clock rate for any bandwidth
+// in the table is a whole number of kilohertz.
 constexpr int bus_width_bits = 16;
 
 int memory_clock_khz(const DeviceInfo& info) {

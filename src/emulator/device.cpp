@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the devices, keeps them usable in a forked child, reports reads of unwritten memory by the
-// host.
+// Creates the devices, keeps them usable in a forked child, and reports host reads of unwritten
+// memory.
 #include "emulator/device.hpp"
 
 #include <gemmery/error.hpp>
@@ -21,7 +21,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// Emulated memory is host memory: a device offers the table's size, limited by the host's memory.
+// A device has the memory size of the table, limited by the host's memory, which holds it.
 std::uint64_t memory_limit(const DeviceInfo& info) {
   const auto of_table = static_cast<std::uint64_t>(info.memory_bytes);
   const long pages = sysconf(_SC_PHYS_PAGES);
@@ -36,7 +36,7 @@ using DeviceList = std::vector<std::unique_ptr<EmulatedDevice>>;
 void lock_all();
 void unlock_all();
 
-// Made at the first use and never destroyed.
+// Created at the first use and never destroyed.
 DeviceList& all_devices() {
   static DeviceList* const list = [] {
     auto* const devices = new DeviceList;
@@ -44,7 +44,7 @@ DeviceList& all_devices() {
       devices->push_back(std::make_unique<EmulatedDevice>(static_cast<int>(devices->size()),
                                                           find_device_info(name).value()));
     }
-    // A child finds every device idle, whatever other threads of its parent were doing.
+    // In a child every device is idle, whatever other threads of its parent were doing.
     pthread_atfork(lock_all, unlock_all, unlock_all);
     return devices;
   }();

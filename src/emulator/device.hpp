@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emulated devices: facts from the table of device names, a memory, and the order of their
-// work.
+// The emulated devices: facts from the table of devices, a memory, and the order of their work.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -20,7 +19,7 @@ struct DeviceCounters {
   std::atomic<std::uint64_t> launches{0};
   std::atomic<std::uint64_t> warp_instructions{0};
   std::atomic<std::uint64_t> lane_instructions{0};
-  std::atomic<std::uint64_t> unwritten_bytes_copied{0};  // to the host, that nobody had written
+  std::atomic<std::uint64_t> unwritten_bytes_copied{0};  // unwritten bytes copied to the host
 };
 
 // One device. Lives as long as the process.
@@ -34,7 +33,7 @@ class EmulatedDevice {
   GlobalMemory memory;
   DeviceCounters counters;
 
-  // Held during all work of the device: work on its streams has a total order.
+  // Locked during all work of the device, so that work on its streams has a total order.
   std::mutex executing;
 
   // Counts unwritten bytes in a copy to the host; the first of each allocation is logged. The
@@ -43,7 +42,7 @@ class EmulatedDevice {
   void forget_host_reads(std::uint64_t allocation) { warned_.erase(allocation); }
 
  private:
-  std::set<std::uint64_t> warned_;  // allocations
+  std::set<std::uint64_t> warned_;  // allocations that were logged
 };
 
 int device_count() noexcept;
@@ -56,11 +55,11 @@ std::uint64_t schedule_seed();
 void set_schedule_seed(std::uint64_t seed) noexcept;
 
 // The number of warp instructions after which a cluster launched by a driver call counts as
-// hanging; 0: the machine's own limit. For tests of kernels that hang.
+// hanging; 0: the default of run_grid. For tests of kernels that hang.
 std::uint64_t step_limit() noexcept;
 void set_step_limit(std::uint64_t steps) noexcept;
 
-// Held while kernels are decoded; taken before `executing` of any device.
+// Locked while kernels are decoded, before `executing` of any device.
 std::mutex& building_mutex() noexcept;
 
 }  // namespace gemmery::emulator

@@ -20,11 +20,11 @@
 
 namespace gemmery::emulator {
 
-// Work of a stream: done at once, or recorded if the stream is being captured. Throws Refusal,
+// Work on a stream: executed at once, or recorded if the stream is being captured. Throws Refusal,
 // Fault, Error.
 using Work = std::function<void()>;
 
-// A capture in progress, on the stream where it began and on those that joined it by an event.
+// A capture in progress on the stream where it began and on those that joined it by an event.
 struct Capture {
   cuda::Stream origin = nullptr;
   cuda::CaptureMode mode = cuda::CaptureMode::global;
@@ -66,7 +66,7 @@ struct GraphExecHandle {
 struct MemoryPoolHandle {
   emulator::EmulatedDevice* device = nullptr;
   std::uint64_t release_threshold = 0;
-  std::uint64_t used = 0, used_peak = 0;  // nothing is held beyond allocations
+  std::uint64_t used = 0, used_peak = 0;  // freed memory is not kept
 };
 
 // A kernel on one device.
@@ -74,7 +74,7 @@ struct FunctionHandle {
   KernelHandle* kernel = nullptr;
   emulator::EmulatedDevice* device = nullptr;
   std::shared_ptr<const emulator::KernelImage> image;
-  int max_dynamic_shared_bytes = 48 * 1024;  // until a launch is allowed more
+  int max_dynamic_shared_bytes = 48 * 1024;  // unless the function's attribute is raised
   bool allows_any_cluster = false;
 };
 
@@ -105,8 +105,8 @@ struct HandleState {
   std::mutex mutex;
   std::vector<cuda::ContextHandle> contexts;        // by ordinal
   std::vector<cuda::StreamHandle> default_streams;  // by ordinal
-  std::set<cuda::Stream> streams;                   // alive, beside the default ones
-  std::vector<SharedCapture> captures;              // under way
+  std::set<cuda::Stream> streams;                   // live streams without the default ones
+  std::vector<SharedCapture> captures;              // in progress
   std::map<cuda::DevicePointer, Block> blocks;
   std::map<cuda::Library, std::unique_ptr<cuda::LibraryHandle>> libraries;
 };
@@ -128,7 +128,7 @@ EmulatedDevice& device_of(cuda::DeviceOrdinal ordinal);
 // stream. The caller holds `mutex`.
 cuda::StreamHandle& resolve(cuda::Stream handle);
 
-// Does the work now, or records it. Throws what the work throws, and Refusal by the rules of
+// Executes the work now, or records it. Throws what the work throws, and Refusal by the rules of
 // capture.
 void put(cuda::Stream handle, Work work);
 

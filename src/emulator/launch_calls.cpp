@@ -26,7 +26,7 @@ std::array<std::uint32_t, 3> cluster_of(const cuda::LaunchConfig& config) {
   return {1, 1, 1};
 }
 
-// As the driver does, copies the values now, so that later changes do not matter.
+// Copies the values at launch, as the driver does, so that later changes have no effect.
 std::vector<std::byte> take_parameters(const KernelImage& image, void** parameters) {
   std::vector<std::byte> bytes(image.parameter_bytes);
   for (std::size_t index = 0; index < image.parameter_offset.size(); ++index) {
@@ -88,7 +88,7 @@ void launch(const cuda::LaunchConfig& config, const cuda::FunctionHandle& functi
 
 // --- tensor maps --------------------------------------------------------------------------------
 
-// What both kinds of map say of the tensor.
+// The fields that both kinds of map have.
 struct MappedTensor {
   cuda::TensorMapDataType type;
   std::uint32_t rank;

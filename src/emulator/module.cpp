@@ -9,7 +9,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// ".target sm_90a, debug" as the program keeps it; the CPU's where it names no architecture.
+// Parses the text of ".target sm_90a, debug"; Target::cpu() if it names no architecture.
 Target target_of(const Program& program) noexcept {
   try {
     return parse_target(program.target);

@@ -32,8 +32,8 @@ class Module {
   // target is a single architecture ("sm_90a").
   bool runs_on(const DeviceInfo& device) const noexcept;
 
-  // Throws Error: unsupported for an instruction that the machine does not know, invalid_argument
-  // for an entry that is not there, out_of_memory for variables that do not fit.
+  // Throws Error: unsupported for an instruction that the emulator does not know, invalid_argument
+  // for an entry that does not exist, out_of_memory for variables that do not fit.
   std::shared_ptr<const KernelImage> image(std::string_view entry, EmulatedDevice& device);
 
  private:
@@ -66,7 +66,7 @@ struct Watch {
 // Runs it to its end. The caller holds `executing` of the device. Throws what run_grid throws; a
 // Fault names device and seed.
 LaunchStatistics run(const KernelLaunch& launch, std::uint64_t seed,
-                     std::uint64_t step_limit = 0,  // 0: the machine's own
+                     std::uint64_t step_limit = 0,  // 0: the default of run_grid
                      const Watch& watch = {});
 
 }  // namespace gemmery::emulator

@@ -23,7 +23,7 @@ cuda::Result note_exception() noexcept;
 // "CUDA_ERROR_INVALID_VALUE"
 const char* name_of(cuda::Result result) noexcept;
 
-// The message of this thread's last failure with that code, else the manual's words.
+// The message of this thread's last failure with that code, else the manual's text.
 const char* words_of(cuda::Result result) noexcept;
 
 // Runs the body of a driver function.

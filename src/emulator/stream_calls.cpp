@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, captures, graphs, events. Work is done when it is put on a stream, so there is nothing
-// to wait for; only the rules remain.
+// Streams, captures, graphs, events. Work is executed when it is enqueued, so only the rules of
+// streams are implemented; nothing ever waits.
 #include <algorithm>
 #include <utility>
 
@@ -20,16 +20,16 @@ bool is_legacy(cuda::Stream handle) noexcept {
   return reinterpret_cast<std::uintptr_t>(handle) <= 2;
 }
 
-// For a number that is not a stream, or the handle of a destroyed one: callers pass streams of
-// other libraries, so unlike other handles they are always checked.
+// Refuses an invalid handle or that of a destroyed stream. Unlike other handles, streams are always
+// checked, since callers pass streams of other libraries.
 [[noreturn]] void refuse_handle(cuda::Stream handle) {
   throw Refusal{cuda::Result::invalid_handle,
                 fmt::format("{:#x} is no stream of an emulated device, or one that was destroyed",
                             reinterpret_cast<std::uintptr_t>(handle))};
 }
 
-// The capture of a stream that the legacy stream would have to wait for; nullptr without one. The
-// caller holds `mutex`.
+// The capture of a stream that the legacy stream would have to wait for; nullptr if there is none.
+// The caller holds `mutex`.
 Capture* find_blocking_capture(const EmulatedDevice& device) {
   for (const SharedCapture& capture : handles().captures) {
     for (const cuda::Stream stream : capture->streams) {

@@ -9,7 +9,7 @@
 namespace gemmery::driver {
 
 std::unique_ptr<Driver> open_emulated_driver() {
-  // An invalid variable is reported here, not as the failure of every launch.
+  // Reports an invalid GEMMERY_EMULATOR_SEED once, instead of at every launch.
   (void)emulator::schedule_seed();
   (void)platform::thread_count();
   DriverApi api;

@@ -2,7 +2,7 @@
 // The functions that hardware approximates. The emulator returns the exact value, rounded: within
 // the error that the PTX ISA allows, but not with the same bits as hardware.
 //
-//   function            allowed of the hardware (PTX ISA 9.7.3-9.7.4)               here
+//   function            error that the PTX ISA allows (9.7.3-9.7.4)                 emulator
 //   ------------------  ----------------------------------------------------------  ---------------
 //   rcp.approx.f32      1 ulp                                                       rounded
 //   sqrt.approx.f32     relative 2^-23                                              rounded

@@ -10,8 +10,8 @@
 
 namespace gemmery::emulator {
 
-// Numbers of exponent and fraction bits; the bias is IEEE's. Without infinity (e4m3) only the
-// pattern of all ones is NaN, and the other patterns with that exponent are numbers.
+// A format with IEEE's bias. Without infinity (e4m3) only the pattern of all ones is NaN, and the
+// other patterns with that exponent are numbers.
 struct FloatFormat {
   int exponent_bits;
   int fraction_bits;
@@ -92,7 +92,7 @@ inline std::uint32_t narrow(double value, Narrowing how) noexcept {
                                          : static_cast<std::uint32_t>(made));
 }
 
-// Exact. Every NaN becomes the double of all ones without a sign.
+// Converts exactly. Every NaN becomes the double of all ones without a sign.
 template <FloatFormat format>
 inline double widen(std::uint32_t bits) noexcept {
   const std::uint32_t magnitude = bits & (format.sign() - 1);

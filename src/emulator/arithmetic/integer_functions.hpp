@@ -225,7 +225,7 @@ constexpr std::uint32_t dot_4(std::uint32_t a, std::uint32_t b, std::uint32_t c,
         static_cast<std::uint32_t>(part_of(a, at, 8, a_is_signed) * part_of(b, at, 8, b_is_signed));
   return c;
 }
-// Two halves of `a` times the low or high two bytes of `b`.
+// The two halves of `a` times the low or high two bytes of `b`, plus `c`.
 constexpr std::uint32_t dot_2(std::uint32_t a, std::uint32_t b, std::uint32_t c, bool a_is_signed,
                               bool b_is_signed, bool takes_high) noexcept {
   for (int at = 0; at < 2; ++at)

@@ -15,7 +15,7 @@ enum class Rounding : std::uint8_t {
   toward_zero,   // .rz
   down,          // .rm
   up,            // .rp
-  nearest_away,  // .rna, of tf32 only
+  nearest_away,  // .rna, only for tf32
 };
 
 // Wide enough for the exact product of two doubles.

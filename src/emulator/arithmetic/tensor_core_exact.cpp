@@ -65,7 +65,7 @@ void add_integer_row(const std::int16_t* a, const std::int16_t* b, std::uint32_t
   }
 }
 
-// A NaN among the operands is returned, made quiet; that of b before c before a (recorded).
+// Returns a NaN operand, made quiet: that of b, else of c, else of a (recorded).
 double fused_multiply_add(double a, double b, double c) noexcept {
   const double result = std::fma(a, b, c);
   if (!std::isnan(result)) return result;

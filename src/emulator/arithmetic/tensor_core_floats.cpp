@@ -34,7 +34,7 @@ struct Sixteen {
   alignas(64) std::int16_t c_exponent[16];
   alignas(64) std::int32_t largest[16];
   alignas(64) std::int32_t even[16], odd[16];
-  alignas(64) float result[16];  // of an f32 accumulator
+  alignas(64) float result[16];  // for an f32 accumulator
 };
 
 // The sums truncated to f32. They are exact before, and at least 2^(lowest_exponent - places).
@@ -86,7 +86,7 @@ struct Sixteen {
   finish_four(s, first + 4, exponents + 4);
 }
 
-// `count` columns are valid; the sums of the others have no meaning.
+// Only the first `count` columns are valid.
 [[gnu::always_inline]] inline void add_sixteen(Sixteen& s, std::uint32_t count) noexcept {
   Short16 largest, exponent;
   load(largest, s.c_exponent);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating-point products of up to 32 bits an element.
+// Floating-point products with elements of up to 32 bits.
 #pragma once
 
 #include "emulator/arithmetic/tensor_core.hpp"

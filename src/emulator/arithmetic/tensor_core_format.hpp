@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floating-point formats that tensor cores take, and f16 as they write it.
+// The floating-point formats of tensor-core operands, and their rounding to f16.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace gemmery::emulator::tensor_core {
 struct Format {
   int mantissa_bits;
   int bias;
-  int unread_bits;              // of storage, below the mantissa (tf32)
+  int unread_bits;              // storage bits below the mantissa (tf32)
   std::uint32_t first_special;  // the smallest magnitude (without sign) that is infinity or NaN
   std::uint32_t infinity;       // its magnitude; 0 if the format has none
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decomposes operands, several elements at a time, and caches the latest ones.
+// Decomposes operands, several elements at a time, and caches the most recent ones.
 #include "emulator/arithmetic/tensor_core_operands.hpp"
 
 #include <algorithm>
@@ -93,7 +93,7 @@ void take_apart_row(const MatrixProduct& product, std::uint32_t row, Row& apart)
              product.negates_a, apart.value.data(), apart.exponent.data(), apart.range);
 }
 
-// The four warps of a warpgroup multiply by the same B, so the latest few are cached.
+// The four warps of a warpgroup multiply by the same B, so the most recent ones are cached.
 const Columns& columns_of(const MatrixProduct& product) {
   static thread_local std::array<Columns, 4> kept;
   static thread_local std::size_t next = 0;

@@ -18,8 +18,8 @@ inline constexpr std::uint32_t most_k = 64;
 // The exponent of zeros: lower than that of any other addend.
 inline constexpr std::int16_t no_exponent = -16384;
 
-struct Range {                                 // of the exponents of nonzero elements
-  int low = -no_exponent, high = no_exponent;  // as if all were zeros
+struct Range {                                 // the exponents of nonzero elements
+  int low = -no_exponent, high = no_exponent;  // empty: all elements are zero
   bool has_special = false;  // has infinities or NaNs; `high` and the values are invalid then
 };
 
@@ -43,7 +43,7 @@ struct Columns {
   MatrixElement element = MatrixElement::f16;
   bool is_negated = false;
   std::uint32_t n = 0, k = 0;
-  std::vector<std::byte> bytes;  // the operand in memory, which is compared by look-ups
+  std::vector<std::byte> bytes;  // the operand in memory: the key in the cache
   Factors factors;
   Range range;
 

@@ -68,7 +68,7 @@ std::uint32_t write_result(const Rule& rule, std::int64_t sum, int lowest) noexc
 struct Addend {
   std::uint64_t mantissa;
   int lowest;    // exponent of the mantissa's last bit
-  int exponent;  // by which addends are compared
+  int exponent;  // the exponent by which addends are compared
   bool is_negative;
 };
 

@@ -12,7 +12,7 @@ namespace gemmery::emulator::tensor_core {
 // Where addends and results are truncated.
 struct Rule {
   int places;         // F of tensor_core.hpp
-  int result_places;  // of an f32 result
+  int result_places;  // the same for an f32 result
   Accumulator accumulator;
 };
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
-// Compiles an inner loop for several vector widths, and picks the widest that the host has at run
-// time; on other compilers, the build's width.
+// Compiles an inner loop for several vector widths and selects the host's widest at run time. Other
+// compilers use the build's width.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define GEMMERY_VECTOR_CLONES __attribute__((target_clones("avx2", "default")))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accesses that a shadow records for four bytes, packed: the last write, and the reads since.
+// The accesses that a shadow records for four bytes (a cell), packed: the last write, and the reads
+// since.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace gemmery::emulator {
 inline constexpr std::uint32_t bytes_per_cell = 4;
 inline constexpr std::uint32_t whole_cell = 0xf;  // mask of a cell's bytes
 
-// One access of some bytes of a cell.
+// One access to some bytes of a cell.
 class Access {
  public:
   constexpr Access() = default;
@@ -22,7 +23,7 @@ class Access {
               std::uint64_t{who.lane} << 48 | std::uint64_t{mask} << mask_shift |
               (who.proxy == Proxy::generic ? 0 : async_bit) | (who.is_atomic ? atomic_bit : 0) |
               (is_write ? write_bit : 0)) {}
-  // Represents a set of accesses.
+  // Represents a set of accesses, by its index in AccessSets.
   static Access of_set(std::uint32_t index) noexcept {
     Access access;
     access.epoch_ = ~std::uint64_t{0};
@@ -37,9 +38,9 @@ class Access {
   bool is_async() const noexcept { return (what_ & async_bit) != 0; }
   std::uint32_t set_index() const noexcept { return static_cast<std::uint32_t>(what_); }
   std::uint32_t pc() const noexcept { return static_cast<std::uint32_t>(what_); }
-  // Equal codes of one cell are the same lane; see in_row.
+  // For one cell, equal codes mean the same lane; see in_row.
   std::uint8_t lane_code() const noexcept { return static_cast<std::uint8_t>(what_ >> 48); }
-  // The lane that accessed this cell; several_lanes as such.
+  // The lane that accessed this cell, or several_lanes.
   std::uint8_t lane_at(std::uint64_t cell) const noexcept {
     const std::uint32_t code = lane_code(), kind = code >> 5;
     if (kind == 0 || code == several_lanes) return lane_code();
@@ -53,19 +54,20 @@ class Access {
   bool has_agent_of(const Access& other) const noexcept {
     return epoch_ >> Epoch::clock_bits == other.epoch_ >> Epoch::clock_bits;
   }
-  // True for the same operation at the same point of its life, by any lane.
+  // True for the same operation in the same epoch, by any lane.
   bool is_same_operation(const Access& other) const noexcept {
     return epoch_ == other.epoch_ && ((what_ ^ other.what_) & operation_bits) == 0;
   }
   bool has_lane_kind_of(const Access& other) const noexcept {
     return lane_code() >> 5 == other.lane_code() >> 5;
   }
-  // True if it records everything about `other`, an access of the same kind, that matters.
+  // True if this access also represents `other`, an access of the same kind: checks against either
+  // give the same result.
   bool speaks_for(const Access& other) const noexcept {
     return is_same_kind(other) &&
            (lane_code() == other.lane_code() || lane_code() == several_lanes);
   }
-  // True if they differ at most in the lane and the place in the program.
+  // True if they differ at most in the lane and the pc.
   bool is_same_kind(const Access& other) const noexcept {
     return epoch_ == other.epoch_ && ((what_ ^ other.what_) & kind_bits) == 0;
   }
@@ -81,8 +83,9 @@ class Access {
     changed.what_ = (what_ & ~(std::uint64_t{0xff} << 48)) | std::uint64_t{lane} << 48;
     return changed;
   }
-  // By a lane of 1 << `shift` cells, told by its distance from the cell, so that all cells of lanes
-  // one behind the other have one and the same access, and are judged as one.
+  // The access of a lane whose bytes are 1 << `shift` cells. The lane is encoded relative to the
+  // cell, so that all cells of lanes with adjacent bytes hold the same value and are checked
+  // together.
   Access in_row(std::uint32_t lane, std::uint64_t cell, std::uint32_t shift) const noexcept {
     const auto distance = static_cast<std::uint32_t>(lane - (cell >> shift)) & 31;
     return by_lane(static_cast<std::uint8_t>((shift + 1) << 5 | distance));
@@ -110,16 +113,17 @@ class Access {
 };
 
 struct Cell {
-  Access write;   // the last one
+  Access write;   // the last write
   Access others;  // the read since, or a set: several reads, and writes that `write` did not cover
   friend bool operator==(const Cell&, const Cell&) = default;
 };
 
-// Sets of accesses, shared by cells in the same state; immutable, a change makes a new set.
+// Sets of accesses, shared by cells in the same state. A set is immutable; a change makes a new
+// one.
 class AccessSets {
  public:
   std::vector<Access>& entries(std::uint32_t index) noexcept { return sets_[index].entries; }
-  std::uint32_t make();  // empty, held once
+  std::uint32_t make();  // an empty set with one reference
   bool is_shared(std::uint32_t index) const noexcept { return sets_[index].holders > 1; }
   void hold(const Access& others, std::uint32_t count = 1) noexcept {
     if (others.is_set()) sets_[others.set_index()].holders += count;

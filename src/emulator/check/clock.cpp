@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins the knowledge of agents.
+// Joins vector clocks.
 #include "emulator/check/clock.hpp"
 
 #include <algorithm>

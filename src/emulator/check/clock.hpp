@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of events: epochs and vector clocks, after FastTrack (Flanagan and Freund, PLDI 2009).
 //
-// Agents are numbered per cluster: its warps first (CTA rank * warps per CTA + warp), then, made as
-// they appear, mbarriers (an async write that completes on phase p of barrier b is epoch (b, p))
-// and strands (the wgmma groups of a warp, the bulk groups and cp.async groups of a thread: group g
-// is clock g). So an async operation is ordered before whoever has waited for its phase or group.
+// Agents are numbered per cluster. Its warps come first (CTA rank * warps per CTA + warp). The
+// others are added as they appear: mbarriers (an async write that completes on phase p of barrier b
+// is epoch (b, p)) and strands (the wgmma groups of a warp, the bulk groups and cp.async groups of
+// a thread: group g is clock g). So an async operation is ordered before any agent that has waited
+// for its phase or group.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace gemmery::emulator {
 
 using AgentIndex = std::uint32_t;  // within a cluster
 
-// A point in the life of an agent; 0 is "never". 24 bits of cluster + 1, 12 of agent, 28 of clock.
+// A time of an agent; 0 is "never". 24 bits of cluster + 1, 12 of agent, 28 of clock.
 class Epoch {
  public:
   static constexpr int clock_bits = 28;
@@ -53,9 +54,9 @@ class VectorClock {
     return agent < clocks_.size() ? clocks_[agent] : 0;
   }
   void raise(AgentIndex agent, std::uint32_t clock);
-  void set(AgentIndex agent, std::uint32_t clock);  // forgets what was known of it
+  void set(AgentIndex agent, std::uint32_t clock);  // replaces the agent's clock
   void join(const VectorClock& other);
-  void clear() noexcept {  // knows nothing again; keeps its room
+  void clear() noexcept {  // forgets all clocks; keeps the storage
     clocks_.clear();
     foreign_.clear();
   }
@@ -74,20 +75,20 @@ class VectorClock {
     std::uint32_t cluster;
     std::vector<std::uint32_t> clocks;
   };
-  std::vector<std::uint32_t>& clocks_of(std::uint32_t cluster);  // of a foreign one
+  std::vector<std::uint32_t>& clocks_of(std::uint32_t cluster);  // for another cluster
   bool knows_foreign(Epoch epoch) const noexcept;
 
   std::vector<std::uint32_t> clocks_;
   std::vector<Foreign> foreign_;
 };
 
-// An agent's knowledge, which travels with every release and acquire.
+// The events that an agent is ordered after; passed on by every release and acquire.
 struct Knowledge {
-  VectorClock happened;  // ordered before the present
-  VectorClock fenced;    // of that, the generic writes that a fence.proxy.async made visible to the
+  VectorClock happened;  // events ordered before the present
+  VectorClock fenced;    // of these, the generic writes that fence.proxy.async made visible to the
                          // async proxy
   VectorClock map_released;  // the generic writes that a release to the tensor-map proxy covers
-  VectorClock map_acquired;  // of these, what an acquire from that proxy behind it covers
+  VectorClock map_acquired;  // of these, the writes that a later acquire from that proxy covers
 
   void join(const Knowledge& other) {
     happened.join(other.happened);

@@ -36,7 +36,7 @@ std::string describe(const Conflict& conflict, bool is_write, const char* space,
            "execute "
            "fence.proxy.async before the barrier that the issuing thread waits for";
   }
-  // Blocks have no common barrier.
+  // Different blocks have no barrier in common, so the hint does not name one.
   const bool may_be_of_another_block = std::string_view(space) == "global memory";
   return what + " is not ordered after " + other +
          " of the same bytes; it needs a barrier, or a wait for the mbarrier phase or group on "

@@ -42,7 +42,7 @@ std::string cta_text(const std::array<std::uint32_t, 3>& cta) {
          std::to_string(cta[2]) + ")";
 }
 
-// Each line of `text` behind `before`.
+// Each line of `text`, with `before` in front of it.
 std::string indented(const std::string& text, const char* before) {
   std::string lines;
   std::size_t begin = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For launches that continue after a fault: checks that can continue pass their fault to a handler
-// here instead of throwing it.
+// For launches that continue after a fault: checks after which execution can continue pass their
+// fault to a handler instead of throwing it.
 #pragma once
 
 #include "emulator/check/fault.hpp"
@@ -14,7 +14,7 @@ class FaultHandler {
   virtual void take(Fault& fault) = 0;
 };
 
-// The handler of this thread's launch; nullptr, the default, where the first fault ends the launch.
+// The handler of this thread's launch; nullptr (the default): the first fault ends the launch.
 inline FaultHandler*& fault_handler() noexcept {
   thread_local FaultHandler* handler = nullptr;
   return handler;
@@ -33,7 +33,8 @@ class FaultHandlerScope {
   FaultHandler* outer_;
 };
 
-// Returns if a handler has taken the fault; the caller then continues as if the kernel were right.
+// Passes the fault to the handler and returns, and the caller continues as if the kernel were
+// right. Throws the fault if there is no handler.
 template <class AnyFault>
 [[gnu::noinline, gnu::cold]] void take_or_throw(AnyFault fault) {
   FaultHandler* const handler = fault_handler();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether an access may follow the earlier ones of a cell, and what is remembered of them then.
+// Checks whether an access may follow the earlier ones of a cell, and determines which of these the
+// cell keeps.
 #pragma once
 
 #include <algorithm>
@@ -14,28 +15,29 @@
 
 namespace gemmery::emulator {
 
-// Accesses that are kept apart in one cell. Beyond, agents of other clusters (which no barrier
-// could order) take each other's place: a write unordered after the forgotten one hardly is ordered
-// after all of the others.
+// The number of accesses that a cell keeps separately. Beyond it, accesses of agents of other
+// clusters, which no barrier orders, replace each other: a write that is unordered with the
+// replaced access is very likely unordered with one of the others, too.
 inline constexpr std::size_t max_foreign_entries = 16;
 
-// One access under judgement, cell by cell.
+// Checks one access, cell by cell.
 class Judge {
  public:
   Judge(AccessSets& sets, const Accessor& who, Conflict& found) noexcept
       : sets_(sets), who_(who), found_(found) {}
 
-  // Which cell is judged next.
+  // Selects the cell to check next.
   void look_at(std::uint64_t cell) noexcept { cell_ = cell; }
 
-  // False where there is a conflict; the cell then is left as it was.
+  // Checks the access and records it in the cell. False if there is a conflict; the cell is then
+  // unchanged.
   template <bool is_write>
   bool note(Cell& cell, const Access& mine) {
     if (!agrees(cell.write, mine)) return false;
     return is_write ? note_write(cell, mine) : note_read(cell, mine);
   }
 
-  // May `mine` follow `earlier`, an access of which at least one is a write?
+  // Whether `mine` may follow `earlier`. At least one of the two is a write.
   bool agrees(const Access& earlier, const Access& mine) noexcept {
     const std::uint32_t both = earlier.mask() & mine.mask();
     if (both == 0) return true;
@@ -54,7 +56,7 @@ class Judge {
     return false;
   }
 
-  // Adds a read to the cell's others, if it may follow the writes among them.
+  // Adds a read to the cell's other accesses, if it may follow the writes among them.
   bool note_read(Cell& cell, const Access& mine) {
     if (cell.others.is_set()) return read_beside_set(cell, mine);
     if (cell.others.is_none() || stands_for(mine, cell.others)) {
@@ -64,14 +66,14 @@ class Judge {
     }
     return true;
   }
-  // May a write of `mine` follow all of the cell's others?
+  // Whether `mine`, a write, may follow all of the cell's other accesses.
   bool agrees_with_others(const Access& others, const Access& mine) noexcept {
     if (!others.is_set()) return agrees(others, mine);
     return std::ranges::all_of(sets_.entries(others.set_index()),
                                [&](const Access& earlier) { return agrees(earlier, mine); });
   }
-  // Whether a judgement since the last call holds for its cell alone, because lanes were compared
-  // that are told in different ways.
+  // Whether a result since the last call is valid for its cell only, because it compared lanes that
+  // are encoded in different ways (Access::in_row).
   bool take_is_of_one_cell() noexcept { return std::exchange(is_of_one_cell_, false); }
 
  private:
@@ -85,7 +87,7 @@ class Judge {
     if (earlier.epoch_bits() == mine.epoch_bits()) return is_same_party(earlier, mine);
     return is_known(earlier);
   }
-  // The same lane of the same operation, at the same point of its life.
+  // The same lane of the same operation, in the same epoch.
   bool is_same_party(const Access& earlier, const Access& mine) noexcept {
     return earlier.is_same_operation(mine) && is_same_lane(earlier, mine);
   }
@@ -105,9 +107,9 @@ class Judge {
     return true;
   }
 
-  // What a write of `mine` leaves to be remembered of an earlier access. An atomic write lets other
-  // atomics by, so it can't stand for what they may conflict with, nor for atomics unordered with
-  // it.
+  // The part of an earlier access that the cell must keep after `mine`, a write. An atomic write
+  // does not conflict with other atomics, so it cannot replace accesses that these may conflict
+  // with, nor atomics that are unordered with it.
   Access left_of(const Access& earlier, const Access& mine) noexcept {
     const bool stays = mine.is_atomic() && (!earlier.is_atomic() || !is_ordered(earlier, mine));
     return stays ? earlier : earlier.with_mask(earlier.mask() & ~mine.mask());
@@ -145,14 +147,14 @@ class Judge {
     return true;
   }
 
-  // Does `mine` (a read) make it needless to remember `earlier`?
+  // Whether `mine`, a read, replaces `earlier`.
   bool stands_for(const Access& mine, const Access& earlier) noexcept {
     if (earlier.is_write() || (earlier.mask() & ~mine.mask()) != 0) return false;
     if (mine.is_atomic() && !earlier.is_atomic()) return false;
     if (earlier.epoch_bits() == mine.epoch_bits()) return is_same_party(earlier, mine);
     return earlier.has_agent_of(mine) || is_known(earlier);
   }
-  // Makes `earlier` speak for `mine` too, where they differ in lanes or bytes alone.
+  // Merges `mine` into `earlier` if they differ only in lanes or bytes.
   bool is_merged(Access& earlier, const Access& mine) noexcept {
     if (earlier.epoch_bits() != mine.epoch_bits() || earlier.is_write()) return false;
     if (earlier.is_atomic() != mine.is_atomic()) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accesses of a warp's lanes, taken together where order cannot tell them apart.
+// The accesses of a warp's lanes, combined if they are equivalent for the order of events.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace gemmery::emulator {
 
-// Takes the lanes behind the first that name its address out of `lanes`; true if there are any.
+// Removes from `lanes` those that have the same address as the first one; true if there are any.
 inline bool skip_same_address(std::uint32_t& lanes, const std::uint64_t* addresses) noexcept {
   const std::uint64_t address = addresses[std::countr_zero(lanes)];
   std::uint32_t rest = lanes & (lanes - 1);
@@ -23,7 +23,7 @@ inline bool skip_same_address(std::uint32_t& lanes, const std::uint64_t* address
   return true;
 }
 
-// After how many lanes the addresses of a whole warp are the same again; 32 where they are not.
+// The period with which the addresses of a whole warp repeat; 32 if they do not.
 inline std::uint32_t find_period(const std::uint64_t* addresses) noexcept {
   std::uint32_t period = 32;
   while (period > 1 &&
@@ -33,7 +33,7 @@ inline std::uint32_t find_period(const std::uint64_t* addresses) noexcept {
   return period;
 }
 
-// Lanes one behind the other, taken from a warp's, that are one access as far as order goes.
+// Runs of lanes with adjacent bytes, each of which can be checked as one access.
 class LaneRuns {
  public:
   LaneRuns(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
@@ -90,7 +90,7 @@ class LaneRuns {
   Access whole_;
 };
 
-// The first lane of those whose bytes hold the one at `address`.
+// The first lane whose bytes include the byte at `address`.
 inline int lane_of(std::uint32_t lanes, const std::uint64_t* addresses, std::uint32_t bytes,
                    std::uint64_t address) noexcept {
   for (; lanes != 0; lanes &= lanes - 1) {

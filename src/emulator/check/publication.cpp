@@ -6,7 +6,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// True if `scope`, as seen by one party, includes the other.
+// True if the scope of `from` includes `to`.
 bool reaches(const Participant& from, const Participant& to) noexcept {
   switch (from.scope) {
     case Scope::cta:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The knowledge that releases have published at the addresses that they wrote, for later acquires.
+// The knowledge that releases publish at the addresses they write, for later acquires.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace gemmery::emulator {
 
-// A party: a release and an acquire synchronise if the scope of each includes the other.
+// The releasing or the acquiring side. The two synchronise if the scope of each includes the other.
 struct Participant {
   std::uint32_t cluster = 0;
   std::uint32_t cta_rank = 0;

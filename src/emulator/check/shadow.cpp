@@ -16,14 +16,15 @@ namespace {
 
 constexpr std::uint64_t cells_per_page = 256;
 
-// The result of a read of a cell; the same for all cells in that state.
+// The effect of a read on a cell; the same for all cells in that state.
 struct ReadStep {
   Access mine;
   Access before;
   Access after;
 };
 
-// The most recent steps of reads. They hold their sets, so that nobody changes those.
+// A cache of the most recent read steps. Each holds a reference to its sets, so that they are not
+// changed.
 class ReadSteps {
  public:
   const ReadStep* find(const Access& mine, const Access& before) const noexcept {
@@ -73,7 +74,7 @@ struct Shadow::Insides {
     touched.push_back(static_cast<std::uint32_t>(index));
   }
 
-  // Each notes an access; true where there is a conflict.
+  // These functions record an access; they return true if there is a conflict.
   template <bool is_write>
   bool note(std::uint64_t offset, std::uint32_t bytes, const Accessor& who, Conflict& found);
   // Whole cells from `first` to before `end`.
@@ -83,7 +84,7 @@ struct Shadow::Insides {
   template <bool is_write>
   bool note_part(std::uint64_t index, std::uint32_t mask, Judge& judge, const Access& mine,
                  Conflict& found);
-  // The conflicting lane; -1: none.
+  // Returns the conflicting lane; -1: none.
   template <bool is_write>
   int note_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
                  std::uint32_t bytes, const Accessor& who, Conflict& found);
@@ -94,7 +95,7 @@ struct Shadow::Insides {
 
 namespace {
 
-// Bytes of a cell that lie in [begin, end).
+// The bytes of a cell that are in [begin, end).
 std::uint32_t mask_within(std::uint64_t cell, std::uint64_t begin, std::uint64_t end) noexcept {
   const std::uint64_t at = cell * bytes_per_cell;
   std::uint32_t mask = whole_cell;
@@ -115,8 +116,8 @@ Shadow& Shadow::operator=(Shadow&& other) noexcept = default;
 
 namespace {
 
-// Walks whole cells that one access touches, in the order of their addresses. A cell's result holds
-// for all cells in the same state, which most are.
+// Visits the whole cells of one access in the order of their addresses. A cell's result is valid
+// for all cells in the same state, and most are.
 class CellRun {
  public:
   CellRun(AccessSets& sets, ReadSteps& steps, Judge& judge, const Access& mine) noexcept
@@ -135,7 +136,7 @@ class CellRun {
     return read_apart(cell, index);
   }
 
-  // Not atomic: replaces everything before it.
+  // A write that is not atomic replaces all earlier accesses.
   bool write(Cell& cell, std::uint64_t index) {
     if (!cell.write.is_same_kind(agreed_) && !follows(cell.write, index)) return false;
     if (cell.others != agreed_others_ && !follows_others(cell.others, index)) return false;
@@ -168,7 +169,7 @@ class CellRun {
       moved_ = 1;
       return true;
     }
-    sets_.hold(before);  // so that it is not changed in place
+    sets_.hold(before);  // a second reference, so that it is not changed in place
     judge_.look_at(index);
     const bool agrees = judge_.note_read(cell, mine_);
     if (agrees && !judge_.take_is_of_one_cell()) {
@@ -180,7 +181,8 @@ class CellRun {
     return agrees;
   }
 
-  // The sets of the cells that went from before_ to after_ since the last time.
+  // Updates the reference counts for the cells that changed from before_ to after_ since the last
+  // call.
   void settle() {
     if (moved_ == 0) return;
     sets_.hold(after_, moved_);
@@ -193,7 +195,7 @@ class CellRun {
   Judge& judge_;
   const Access mine_;
   Access agreed_;                        // a last write that mine_ may follow, by any lane
-  Access agreed_others_;                 // the same of others
+  Access agreed_others_;                 // the same for Cell::others
   Access before_ = Access::of_set(~0u);  // a step that others took; of none, as yet
   Access after_;
   std::uint32_t moved_ = 0;
@@ -283,7 +285,7 @@ int Shadow::Insides::note_lanes(std::uint32_t lanes, const std::uint64_t* addres
   return -1;
 }
 
-// Several lanes to a cell.
+// For accesses in which several lanes share a cell.
 template <bool is_write>
 int Shadow::Insides::note_narrow_lanes(std::uint32_t lanes, const std::uint64_t* addresses,
                                        std::uint64_t begin, std::uint32_t bytes,

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The state of each four bytes of a memory: the last write, the reads since, and for each byte
-// whether it was ever written.
+// SPDX-License-Identifier: Apache-2.0 The shadow of a memory: for every four bytes the last write
+// and the reads since, and for each byte whether it was ever written.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +13,21 @@ namespace gemmery::emulator {
 
 enum class Proxy : std::uint8_t { generic, async, tensor_map };
 
-// As Accessor::lane: more than one lane did the very same access (a broadcast), so that one call
-// speaks for all of them.
+// As Accessor::lane: several lanes made the same access (a broadcast), and one call represents all
+// of them.
 inline constexpr std::uint8_t several_lanes = 255;
 
-// The accessing party. An async operation has the knowledge that its issuer had at issue, and the
-// epoch at which it will have completed.
+// The agent that accesses memory. An async operation has the knowledge that its issuer had at
+// issue, and the epoch at which it completes.
 struct Accessor {
   Epoch epoch;
   const Knowledge* known = nullptr;
   std::uint32_t cluster = 0;
-  std::uint32_t pc = 0;   // of the instruction, for reports
+  std::uint32_t pc = 0;   // the instruction's, for reports
   std::uint8_t lane = 0;  // generic: two lanes of one warp in one epoch are not ordered
   Proxy proxy = Proxy::generic;
   bool is_atomic = false;       // atomic with atomic is no race
-  std::uint16_t operation = 0;  // async: tells operations of one epoch apart (a counter)
+  std::uint16_t operation = 0;  // async: a counter that distinguishes operations of one epoch
 };
 
 // The other access of a conflict, for the report.
@@ -40,7 +39,7 @@ struct Conflict {
   std::uint32_t other_pc = 0;
   std::uint8_t other_lane = 0;
   Proxy other_proxy = Proxy::generic;
-  Proxy proxy = Proxy::generic;  // of the access itself
+  Proxy proxy = Proxy::generic;  // the proxy of the new access
   std::uint64_t offset = 0;      // first byte in conflict
 };
 
@@ -53,9 +52,9 @@ class Shadow {
   Shadow(Shadow&& other) noexcept;
   Shadow& operator=(Shadow&& other) noexcept;
 
-  // Each notes the access and returns the first conflict with an earlier one, if any
-  // (`found` filled in, true returned). A generic write that the async proxy reads must be in
-  // `known->fenced`, one of a tensor map that is used in `known->map_acquired`; a race is judged by
+  // Record the access. If it conflicts with an earlier one, fill in `found` with the first conflict
+  // and return true. A generic write that the async proxy reads must be in `known->fenced`; a write
+  // of a tensor map that is used must be in `known->map_acquired`. Races are found by
   // `known->happened`.
   [[nodiscard]] bool read(std::uint64_t offset, std::uint32_t bytes, const Accessor& who,
                           Conflict& found);
@@ -78,11 +77,11 @@ class Shadow {
   // Bit i: byte offset + i was written; at most 64 bytes.
   std::uint64_t written_mask(std::uint64_t offset, std::uint32_t bytes) const noexcept;
 
-  // Forgets accesses (a kernel has ended, or the host freed the memory); keeps which bytes were
+  // Forgets accesses (a kernel has ended, or the host freed the memory), but not which bytes were
   // written.
   void forget_accesses();
 
-  // An mbarrier was (re)initialised in these bytes, or a host operation wrote them: no conflict.
+  // The same for bytes in which an mbarrier was (re)initialised, or that a host operation wrote.
   void forget_accesses(std::uint64_t offset, std::uint64_t bytes);
 
  private:
@@ -97,7 +96,7 @@ class Shadow {
 // 88"). The machine converts pcs to lines and places: it fills `other_side` from
 // `conflict.other_pc`.
 struct ConflictFault final : Fault {
-  // `space`: "shared memory" or "global memory"; `address`: of the first byte in conflict.
+  // `space`: "shared memory" or "global memory"; `address`: that of the first byte in conflict.
   ConflictFault(const Conflict& found, bool is_write, const char* space, std::uint64_t address);
   Conflict conflict;
 };

@@ -36,7 +36,7 @@ UpdateOrder::Place* UpdateOrder::find(std::uint64_t cell) noexcept {
   return const_cast<Place*>(std::as_const(*this).find(cell));
 }
 
-// In place of the one that the fewest agents updated: a cell of a sum rather than a counter.
+// Replaces the place that the fewest agents updated: a cell of a sum rather than a counter.
 UpdateOrder::Place& UpdateOrder::find_or_replace(std::uint64_t cell) {
   if (places_.empty()) places_.resize(ways << set_bits);
   if (Place* const place = find(cell)) return *place;
@@ -68,7 +68,7 @@ void UpdateOrder::note(std::uint64_t address, std::uint32_t bytes, const Accesso
   has_any_.store(true, std::memory_order_release);
   for (std::uint32_t at = 0; at < bytes; at += bytes_per_place) {
     Place& place = find_or_replace((address + at) / bytes_per_place);
-    // One of another width is not of the same chain.
+    // An update of another width begins a new chain.
     if (place.address != address || place.bytes != bytes) {
       place.updates.clear();
       place.observations.clear();
@@ -130,7 +130,7 @@ bool UpdateOrder::is_followed(std::uint64_t address, const Conflict& found,
     return who.known->happened.knows(seen.epoch, who.cluster);
   });
   if (is_observed) return true;
-  // One of who's present epoch may be another lane's, or lack the fence behind it.
+  // An update in the present epoch of `who` may be another lane's, or have no fence after it.
   return std::ranges::any_of(place->updates, [&](const Update& later) {
     return later.time >= other->time && later.epoch != who.epoch &&
            who.known->happened.knows(later.epoch, who.cluster);

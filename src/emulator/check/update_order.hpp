@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the read-modify-writes at each address. Each observes all earlier ones, so a party
-// ordered after one is ordered after those, too. (PTX ISA, "Causality Order": through the
+// The order of the read-modify-writes at each address. Each observes all earlier ones, so an agent
+// that is ordered after one is ordered after those, too. (PTX ISA, "Causality Order": through the
 // observation order.)
 #pragma once
 
@@ -13,29 +13,30 @@
 
 namespace gemmery::emulator {
 
-// Bounded: nothing is known of addresses and agents that were dropped. Safe for many threads;
-// whoever notes updates of an address holds its bytes meanwhile.
+// Its size is bounded: the order of addresses and agents that were dropped is lost. Thread-safe; a
+// caller that records updates of an address holds the lock of its bytes.
 class UpdateOrder {
  public:
-  // A read-modify-write of `bytes` at `address`, naturally aligned. Only those of whole cells by
-  // the generic proxy are kept.
+  // Records a read-modify-write of `bytes` at `address`, naturally aligned. Only those of whole
+  // cells by the generic proxy are kept.
   void note(std::uint64_t address, std::uint32_t bytes, const Accessor& who);
-  // A strong read of them by the same party observes all updates up to now: its later accesses of
-  // these bytes, and those of whoever is ordered after it, come after them (coherence).
+  // Records a strong read of these bytes by the same agent. It observes all updates up to now: the
+  // agent's later accesses to the bytes, and those of agents ordered after it, come after the
+  // updates (coherence).
   void observe(std::uint64_t address, std::uint32_t bytes, const Accessor& who);
-  // Another write: its observers observe nothing earlier.
+  // Records any other write: agents that observe it observe no earlier update.
   void forget(std::uint64_t address, std::uint32_t bytes);
-  // True if `who` is ordered, through a later read-modify-write or a read that observed it, after
-  // the one at `address` that `found` names.
+  // True if `who` is ordered after the update at `address` that `found` names, through a later
+  // read-modify-write or a read that observed it.
   bool is_followed(std::uint64_t address, const Conflict& found, const Accessor& who) const;
   void clear();
 
  private:
-  struct Update {  // the last one of an agent
+  struct Update {  // an agent's last update
     Epoch epoch;
     std::uint64_t time = 0;
   };
-  struct Observation {  // the last one of a lane of an agent
+  struct Observation {  // the last observation by a lane of an agent
     Epoch epoch;
     std::uint8_t lane = 0;
     std::uint64_t time = 0;

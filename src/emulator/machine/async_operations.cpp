@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous operations start now and complete later, each after a random delay.
+// Asynchronous operations start at once and complete later, each after a random delay.
 #include "emulator/machine/async_operations.hpp"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace gemmery::emulator {
 
 namespace {
 
-// Mostly as long as the other warps need for a few turns, sometimes 0, sometimes so long that only
-// a wait observes the completion.
+// A delay of mostly a few turns of the other warps, sometimes 0, sometimes so long that only a wait
+// observes the completion.
 std::uint64_t random_delay(std::mt19937_64& random) {
   const std::uint64_t bits = random();
   switch (bits & 7) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters and their CTAs: construction, reset for the next place in the grid, addressing.
+// Clusters and their CTAs: construction, reset for the next position in the grid, addressing.
 #include <cstring>
 #include <string>
 
@@ -114,7 +114,7 @@ void Cluster::place(std::uint64_t seed) {
       cta->position[axis] = origin[axis] * grid.cluster[axis] + within[axis];
   }
   agent_count = static_cast<AgentIndex>(ctas.size()) * grid.warps_per_cta();
-  // Neighbouring clusters of one launch must not run alike.
+  // Neighbouring clusters of one launch must have different schedules.
   random.seed(seed + index * std::uint64_t{0x9e3779b97f4a7c15});
 }
 

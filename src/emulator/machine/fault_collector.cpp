@@ -21,7 +21,7 @@ std::string line_key(const FaultPlace& place) {
 std::string place_key(const Fault& fault) {
   std::string first = line_key(fault.place);
   std::string second = line_key(fault.other);
-  // A race shows from whichever side comes second.
+  // A race is found at the access that comes second, so the two sides are ordered here.
   if (fault.kind == FaultKind::race && second < first) std::swap(first, second);
   return std::string(name(fault.kind)) + '|' + first + '|' + second;
 }
@@ -33,7 +33,7 @@ void FaultCollector::note(CollectedFault found) {
   CollectedFault& kept = known->second;
   found.count += kept.count;
   found.ended_cluster = found.ended_cluster || kept.ended_cluster;
-  // One instance that may give a wrong result outweighs those that may not.
+  // By the letter only if no instance may give a wrong result.
   found.fault.is_by_the_letter = found.fault.is_by_the_letter && kept.fault.is_by_the_letter;
   if (time_of(found) < time_of(kept)) {
     kept = std::move(found);

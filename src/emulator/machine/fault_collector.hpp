@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The faults of a launch that continues after them: one for each place, counted.
+// The faults of a launch that continues after them: one for each place, with a count.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace gemmery::emulator {
 
 struct CollectedFault {
-  Fault fault;  // its first instance, by cluster and by time within the cluster
+  Fault fault;  // the first instance, by cluster and then by step
   std::uint32_t cluster = 0;
   std::uint64_t step = 0;   // of the cluster, in warp instructions
   std::uint64_t count = 1;  // instances: one for each instruction of a warp that has the fault

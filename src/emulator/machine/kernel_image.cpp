@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a pc lies in the kernel's text.
+// Maps a pc to its place in the kernel's text.
 #include "emulator/machine/kernel_image.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace gemmery::emulator {
 
 namespace {
 
-// With spaces for tabs, without the white space around it and the semicolon behind it.
+// The line with spaces for tabs, without surrounding white space and the final semicolon.
 std::string trimmed(const std::string& line) {
   const std::size_t first = line.find_first_not_of(" \t");
   if (first == std::string::npos) return {};

@@ -16,7 +16,7 @@
 
 namespace gemmery::emulator {
 
-// Where the module's global and constant variables lie; made once per module and device.
+// The addresses of the module's global and constant variables; made once per module and device.
 struct ModuleVariables {
   std::map<std::string, std::uint64_t, std::less<>> addresses;
 };
@@ -25,7 +25,7 @@ struct KernelImage {
   std::shared_ptr<const Program> program;
   const Function* entry = nullptr;
   std::string name;
-  std::vector<Operation> code;  // of the entry and of all functions that it may call
+  std::vector<Operation> code;  // the entry and all functions that it may call
   std::uint32_t entry_pc = 0;
   AlignedBytes constants;  // lane vectors of immediates
   // Lane vectors among the constants that hold shared addresses. Such an address names its CTA
@@ -43,14 +43,15 @@ struct KernelImage {
   std::vector<ScalarType> register_type;
   std::vector<std::string> register_name;
   std::uint32_t parameter_bytes = 0;
-  std::vector<std::uint32_t> parameter_offset;  // of each parameter, and
+  std::vector<std::uint32_t> parameter_offset;  // the offset of each parameter, and
   std::vector<std::uint32_t> parameter_size;
-  std::uint32_t shared_begin = shared_reserved_bytes;  // less for those that use what is reserved
-  std::uint32_t static_shared_bytes = 0;               // dynamic shared memory begins behind it
+  std::uint32_t shared_begin = shared_reserved_bytes;  // less if it uses reserved memory
+  std::uint32_t static_shared_bytes = 0;               // dynamic shared memory follows it
   std::uint32_t dynamic_shared_alignment = 16;
-  std::uint32_t local_bytes = 0;  // a thread's
-  // Talks between CTAs through global memory (atomics, acquire, release, volatile): CTAs take turns
-  // on one host thread in an order that the seed gives, as many at a time as a device would hold.
+  std::uint32_t local_bytes = 0;  // per thread
+  // True if CTAs may communicate through global memory (atomics, acquire, release, volatile). They
+  // then take turns on one host thread in an order given by the seed, as many at a time as a device
+  // would hold.
   bool needs_ordered_grid = false;
 
   // PTX line, its text and the source line of a pc.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A launch: checks its shape, runs its clusters one after another on each host thread, or in turns
-// on one thread if they communicate.
+// A launch: checks its shape and runs its clusters, one after another on each host thread, or in
+// turns on one thread if they communicate.
 #include "emulator/machine/launch.hpp"
 
 #include <gemmery/error.hpp>
@@ -105,7 +105,7 @@ void check_sizes(const LaunchRequest& request, const Grid& grid) {
   if (request.parameters.size() != request.image->parameter_bytes)
     refuse("parameters", std::to_string(request.image->parameter_bytes) + " bytes",
            std::to_string(request.parameters.size()));
-  // Static sizes first: the sum must not overflow.
+  // The dynamic size is checked first, so that the sum cannot overflow.
   if (request.dynamic_shared_bytes > request.shared_bytes_per_cta ||
       grid.shared_bytes_per_cta() > request.shared_bytes_per_cta)
     refuse("shared memory",
@@ -168,7 +168,7 @@ class GridRun {
   }
 
  private:
-  // Places faults of the cluster's turns and hands them to the collector.
+  // Adds the place to faults of the cluster's turns and passes them to the collector.
   struct ResidentFaults final : FaultHandler {
     ResidentFaults(const Cluster& of, FaultCollector* to) : cluster(of), collector(to) {}
     void take(Fault& fault) override {
@@ -207,7 +207,7 @@ class GridRun {
     return chosen_clusters_.empty() ? position : chosen_clusters_[position];
   }
   void run_in_parallel();
-  void run_clusters();  // on one host thread
+  void run_clusters();  // the loop of one host thread
   void run_in_turns();
   std::uint32_t resident_clusters() const noexcept;
   bool take_turn(Resident& resident);
@@ -219,19 +219,19 @@ class GridRun {
   const LaunchRequest& request_;
   Grid grid_;
   Plan plan_;
-  std::uint32_t cluster_count_;                 // that run
+  std::uint32_t cluster_count_;                 // number of clusters that run
   std::vector<std::uint32_t> chosen_clusters_;  // empty: all
   const std::uint64_t step_limit_;
   const std::stop_token stop_ = platform::current_cancellation();  // of the launching thread
   std::atomic<std::uint32_t> next_{0};
-  // The first by index wins, whichever thread is faster: those before it run to their end.
+  // The first failed cluster by index, not by time: clusters before it run to their end.
   std::atomic<std::uint32_t> first_failed_{~0u};
-  std::mutex lock_;  // of what follows
+  std::mutex lock_;  // guards the following members
   std::exception_ptr first_failure_;
   LaunchStatistics statistics_;
 };
 
-// A fault is in the collector, if there is one.
+// Rethrows the failure, unless the collector has it.
 void GridRun::end_with_failure() const {
   try {
     std::rethrow_exception(first_failure_);
@@ -253,7 +253,7 @@ void GridRun::add(const LaunchStatistics& part) {
   statistics_.lane_instructions += part.lane_instructions;
 }
 
-// False: the cluster has ended, or failed, or an earlier one has failed.
+// Runs one turn. False: the cluster has ended or failed, or an earlier one has failed.
 bool GridRun::take_turn(Resident& resident) {
   const std::uint32_t index = resident.cluster.index;
   if (index > first_failed_.load(std::memory_order_relaxed)) return false;
@@ -267,8 +267,8 @@ bool GridRun::take_turn(Resident& resident) {
   }
 }
 
-// False: the cluster has ended, by itself or with a fault. The collector has that fault, so it is
-// rethrown only where the grid cannot go on.
+// Runs one turn. False: the cluster has ended, by itself or with a fault. The collector has that
+// fault, so it is rethrown only if the grid cannot continue.
 bool GridRun::take_turn_with_collector(Resident& resident) {
   const FaultHandlerScope scope(&resident.faults);
   try {
@@ -281,7 +281,7 @@ bool GridRun::take_turn_with_collector(Resident& resident) {
   }
 }
 
-// Those that the seed chooses, in the order of the grid.
+// Selects clusters by the seed; they run in the order of the grid.
 void GridRun::sample_clusters() {
   if (request_.sampled_clusters >= cluster_count_) return;
   if (grid_.image->needs_ordered_grid)
@@ -323,7 +323,8 @@ void GridRun::run_in_parallel() {
       threads, 1, [this](std::int64_t, std::int64_t) { run_clusters(); }, threads);
 }
 
-// As many as a device would hold at a time: kernels that wait for other CTAs rely on it.
+// The number of clusters that a device holds at a time; kernels that wait for other CTAs rely on
+// it.
 std::uint32_t GridRun::resident_clusters() const noexcept {
   const std::uint64_t threads = std::max(grid_.threads_per_cta(), 32u);
   const std::uint64_t shared = std::max<std::uint64_t>(grid_.shared_bytes_per_cta(), 1);

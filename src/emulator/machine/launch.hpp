@@ -23,24 +23,24 @@ struct LaunchRequest {
   std::uint32_t dynamic_shared_bytes = 0;
   std::span<const std::byte> parameters;  // laid out by KernelImage::parameter_offset
   std::uint32_t multiprocessors = 132;
-  std::uint64_t shared_bytes_per_cta = 232448;  // of the device
-  std::uint64_t seed = 0;        // of the schedule: which warp next, for how long, and how late
-                                 // asynchronous operations are
-  int host_threads = 0;          // 0: as many as the machine has
+  std::uint64_t shared_bytes_per_cta = 232448;  // the device's limit
+  std::uint64_t seed = 0;        // of the schedule: the order and length of the warps' turns, and
+                                 // the delays of asynchronous operations
+  int host_threads = 0;          // 0: one per core
   std::uint64_t step_limit = 0;  // warp instructions per cluster, 0: a generous default
   // If not null, faults go there and the launch continues. A fault after which a cluster cannot
   // continue ends that cluster; a time-out, or such a fault in clusters that communicate, ends the
   // grid.
   FaultCollector* collector = nullptr;
-  // Not null: by pc of the image; set to true where a lane executed the operation.
+  // If not null: one entry for each pc of the image, set to true if a lane executed the operation.
   std::vector<std::atomic<bool>>* executed = nullptr;
-  // Not 0: as many clusters of the grid, chosen by the seed; the others do not run.
+  // If not 0: the number of clusters that run, chosen by the seed.
   std::uint32_t sampled_clusters = 0;
 };
 
 struct LaunchStatistics {
   std::uint64_t warp_instructions = 0;
-  std::uint64_t lane_instructions = 0;  // active lanes counted
+  std::uint64_t lane_instructions = 0;  // the sum of active lanes
 };
 
 // Throws Fault (the first by cluster index, with its place filled in; all threads have stopped),

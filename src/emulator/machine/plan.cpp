@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan of a launch, made from the operations of its image.
+// Makes the plan of a launch from the operations of its image.
 #include "emulator/machine/plan.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ bool is_fragment_type(ScalarType type) noexcept {
   return type != ScalarType::pred && bits_of(type) == 32;
 }
 
-// Accumulators, and what is read but is no descriptor and no predicate.
+// The registers of wgmmas: accumulators and A fragments, not descriptors and predicates.
 std::vector<bool> wgmma_registers(const KernelImage& image) {
   std::vector<bool> is_used(image.register_count);
   for (const Operation& operation : image.code) {

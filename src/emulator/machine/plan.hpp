@@ -27,16 +27,16 @@ struct PlannedStep {
   bool tolerates_exited = false;
   bool has_side_effect = false;
   bool wakes_others = false;            // a side effect that a blocked operation may wait for
-  bool is_wgmma = false;                // keeps account of its registers itself
-  bool touches_wgmma_register = false;  // an accumulator or A fragment of one, and is none
-  bool writes_wgmma_register = false;   // likewise
+  bool is_wgmma = false;                // a wgmma tracks its registers itself
+  bool touches_wgmma_register = false;  // not a wgmma, accesses an accumulator or A fragment
+  bool writes_wgmma_register = false;   // not a wgmma, writes one of these
 };
 
-// Valid as long as the image.
+// Valid as long as the image exists.
 class Plan {
  public:
   explicit Plan(const KernelImage& image);
-  // Operations that lanes execute set their entry of Grid::executed from now on.
+  // From now on operations that lanes execute set their entry of Grid::executed.
   void note_executions();
   const PlannedStep& operator[](std::uint32_t pc) const noexcept { return steps_[pc]; }
   bool is_wgmma_register(RegisterIndex reg) const noexcept { return is_wgmma_register_[reg]; }
@@ -44,7 +44,7 @@ class Plan {
  private:
   std::vector<bool> is_wgmma_register_;  // accumulators and A fragments
   std::vector<RegisterIndex> lists_;     // reads and writes of all steps, without no_register
-  std::vector<PlannedStep> steps_;       // one more than the image has: behind the end, lanes leave
+  std::vector<PlannedStep> steps_;       // one more than the image has; the last makes lanes exit
 };
 
 }  // namespace gemmery::emulator

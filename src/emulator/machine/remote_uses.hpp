@@ -27,7 +27,7 @@ class RemoteUses {
  private:
   struct Use {
     const Warp* by;
-    std::uint32_t clock;  // the latest
+    std::uint32_t clock;  // of its latest access
     std::uint32_t pc;
   };
   std::vector<Use> uses_;

@@ -17,7 +17,7 @@ constexpr std::uint32_t no_pc = ~std::uint32_t{0};
 
 // --- fragments of one warp -----------------------------------------------------------------------
 
-// Lanes that meet become one fragment, except in the middle of an operation that blocked them.
+// Merges fragments at the same pc, except in the middle of an operation that blocked them.
 void merge_fragments(Warp& warp) {
   std::vector<Fragment>& fragments = warp.fragments;
   for (std::size_t first = 0; first + 1 < fragments.size(); ++first)
@@ -58,8 +58,8 @@ bool can_run(const Warp& warp, const Fragment& fragment) {
   return fragment.waits_for_warp && fragment.lanes == warp.live;  // the others have exited
 }
 
-// The fragment with the `favoured` lanes, if it can run; otherwise the one furthest behind, so that
-// lanes meet again; nullptr: all are blocked.
+// The fragment with the `favoured` lanes, if it can run; otherwise the one with the lowest pc, so
+// that lanes converge again; nullptr: all are blocked.
 Fragment* choose_fragment(Warp& warp, LaneMask favoured) {
   Fragment* chosen = nullptr;
   for (Fragment& fragment : warp.fragments) {
@@ -70,7 +70,7 @@ Fragment* choose_fragment(Warp& warp, LaneMask favoured) {
   return chosen;
 }
 
-// The pc at which a fragment that advances step by step meets the next one.
+// The pc at which a fragment that advances step by step reaches the next one.
 std::uint32_t meeting_pc(const Warp& warp, const Fragment& fragment) {
   std::uint32_t nearest = no_pc;
   for (const Fragment& other : warp.fragments)
@@ -123,9 +123,9 @@ void propagate_definedness(Warp& warp, const PlannedStep& step, LaneMask active)
   }
 }
 
-// For an operation that needs the whole warp: true if it is complete; a guard must be true for all
-// lanes or none. Exited lanes count as missing (PTX ISA: .aligned means all threads in the warp),
-// except at barriers of a CTA, which on Volta and later do not wait for them.
+// For an operation that needs the whole warp: true if all lanes are there. A guard must be true for
+// all lanes or none. Exited lanes count as missing (PTX ISA: .aligned means all threads in the
+// warp), except at barriers of a CTA, which on Volta and later do not wait for them.
 bool is_converged(const Warp& warp, const Fragment& fragment, const PlannedStep& step,
                   LaneMask active) {
   if (fragment.lanes != warp.live) return false;
@@ -175,7 +175,7 @@ bool ClusterRun::run_one() {
   return true;
 }
 
-// Any warp that can run or retry.
+// A random warp that can run or retry.
 Warp* ClusterRun::pick_warp() {
   const std::size_t count = warps_.size();
   std::size_t at = cluster_.random() % count;
@@ -291,7 +291,7 @@ inline Step ClusterRun::execute(Warp& warp, Fragment& fragment, const PlannedSte
   const Step result = step.execute(warp, *step.operation, active);
   if (result == Step::blocked) {
     block(warp, fragment);
-    // An arrival that then waits for the others is an effect; testing a barrier is none.
+    // An arrival that then waits for the others is a side effect; a test of a barrier is not.
     if (resume_before != 0 || fragment.resume == 0) return result;
   } else {
     statistics_.lane_instructions += static_cast<std::uint32_t>(std::popcount(active));

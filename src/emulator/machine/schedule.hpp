@@ -19,11 +19,11 @@ struct ScheduleShape {
   std::uint32_t long_turn_least = 32, long_turn_most = 512;
   std::uint32_t short_turn_most = 16;
   std::uint32_t one_turn_is_short_in = 4;
-  // The frequency of turns that favour lanes other than those furthest behind: lanes of one warp
-  // that wait for each other in loops must make progress (independent thread scheduling).
+  // One turn in so many favours other lanes than those with the lowest pc, so that lanes of a warp
+  // that wait for each other in loops make progress (independent thread scheduling).
   std::uint32_t one_turn_is_unfair_in = 8;
-  // The number of rounds in which everything that can time out does, without other progress, before
-  // the cluster counts as deadlocked.
+  // The number of rounds without progress, in each of which all waits with a time limit time out,
+  // after which the cluster is deadlocked.
   std::uint32_t idle_rounds = 64;
 };
 
@@ -32,7 +32,7 @@ class ClusterRun {
   ClusterRun(Cluster& cluster, const Plan& plan, std::uint64_t step_limit,
              ScheduleShape shape = {});
 
-  // For the cluster's state after Cluster::reset.
+  // Must be called after Cluster::reset.
   void restart();
   // One turn of one warp. False once all warps have exited and everything in flight has completed.
   // Throws Fault with its place filled in.

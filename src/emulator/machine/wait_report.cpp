@@ -65,7 +65,7 @@ std::array<std::uint32_t, 3> position_in(const Grid& grid, std::uint32_t cluster
   return position;
 }
 
-// Fields that the epoch does not tell keep their defaults.
+// Fields that do not follow from the epoch keep their defaults.
 FaultPlace place_of_other_side(const Conflict& conflict, const Cluster& cluster) {
   const Grid& grid = cluster.grid;
   FaultPlace place = grid.image->place_of(conflict.other_pc);
@@ -90,7 +90,7 @@ void add_first_waiting_place(Fault& fault, const Cluster& cluster) {
 std::string line_in_words(const KernelImage& image, std::uint32_t pc) {
   FaultPlace place = image.place_of(pc);
   if (place.ptx_line == 0) return "pc " + std::to_string(pc);
-  place.kernel.clear();  // the line names kernel and CTA already
+  place.kernel.clear();  // the report's line has kernel and CTA already
   std::string text = to_string(place);
   return text.substr(text.find_first_not_of(", "));
 }

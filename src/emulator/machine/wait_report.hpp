@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Descriptions of places and waits: where a warp is, what it waits for, the other access of a
-// conflict. Made only when a fault is reported.
+// SPDX-License-Identifier: Apache-2.0 Descriptions of a warp's place, of its waits and of the other
+// access of a conflict. Made only when a fault is reported.
 #pragma once
 
 #include <string>
@@ -13,9 +12,9 @@ namespace gemmery::emulator {
 // Fills in fields that the thrower left empty: kernel, CTA, warp, line. `pc`: of the faulty
 // operation.
 void add_place(Fault& fault, const Warp& warp, std::uint32_t pc);
-// Likewise for a fault of the operation that is being executed or completed.
+// The same for a fault of the operation that is being executed or completed.
 void add_place_of_running(Fault& fault, const Cluster& cluster);
-// Names the other access, unless that is done.
+// Fills in the other access, unless it is there already.
 void add_other_side(ConflictFault& fault, const Cluster& cluster);
 // "PTX line 88: bar.sync 1; kernel.cu:12"
 std::string line_in_words(const KernelImage& image, std::uint32_t pc);

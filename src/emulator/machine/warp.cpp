@@ -39,7 +39,8 @@ Warp::Warp(Cta& cta_, std::uint32_t index_) : cta(cta_), index(index_) {
 void Warp::reset() {
   const Grid& grid = cta.cluster.grid;
   const KernelImage& image = *grid.image;
-  // Zeros, so that the effect of undefined values does not depend on earlier kernels.
+  // Registers are zeroed, so that the effect of undefined values does not depend on earlier
+  // kernels.
   storage_.assign(image.register_bytes, std::byte{0});
   registers = storage_.data();
   constants = cta.constants();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running state: warps in CTAs in a cluster. A cluster belongs to one host thread.
+// The state of execution: warps in CTAs in a cluster. One host thread runs a cluster.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct Cluster;
 struct Cta;
 struct Grid;
 
-// What a blocked fragment waits for, in words, for the report of a deadlock; made only then.
+// Describes the event that a blocked fragment waits for; called only to report a deadlock.
 // "mbarrier at shared 0x400 (CTA 0): phase parity 1; pending 3 of 8 arrivals, 16384 bytes to come"
 class Warp;
 struct Fragment;
@@ -39,14 +39,14 @@ using DescribeWait = std::string (*)(const Warp& warp, const Fragment& fragment)
 struct Fragment {
   std::uint32_t pc = 0;
   LaneMask lanes = 0;
-  bool is_blocked = false;      // its last step was Step::blocked, or it waits for other lanes:
-  bool was_blocked = false;     // before, at this operation
-  bool waits_for_warp = false;  // at an operation that needs_convergence
+  bool is_blocked = false;      // its last step was Step::blocked, or it waits for other lanes
+  bool was_blocked = false;     // has been blocked at this operation
+  bool waits_for_warp = false;  // waits for other lanes, at an operation that needs_convergence
   bool may_time_out = false;    // Warp::may_time_out as the operation left it
-  bool has_timed_out = false;   // what Warp::has_timed_out will be when it is run again
-  DescribeWait describe_wait = nullptr;  // likewise
-  // State from the first try of a blocked operation to the one that succeeds (0 at first): its
-  // arrival, the phase that it waits for. Cleared by the machine when the operation is done.
+  bool has_timed_out = false;   // Warp::has_timed_out for its next try
+  DescribeWait describe_wait = nullptr;  // Warp::describe_wait as the operation left it
+  // State that a blocked operation keeps between its tries (0 at first): its arrival, or the phase
+  // that it waits for. Cleared by the machine when the operation succeeds.
   std::uint64_t resume = 0;
 };
 
@@ -74,8 +74,8 @@ class Warp {
     mask = (mask & ~active) | (is_defined & active);
   }
   // Throws Fault (unwritten_register), which names the register, if an active lane is undefined:
-  // for addresses, branch predicates, barrier ids, descriptors. If a handler takes it, the value is
-  // what it is and counts as defined.
+  // for addresses, branch predicates, barrier ids, descriptors. If a handler takes the fault, the
+  // value is used and counts as defined.
   void require_defined(const OperandSlot& slot, LaneMask active, const char* what) const;
 
   std::byte* registers = nullptr;        // 64-byte aligned
@@ -85,13 +85,13 @@ class Warp {
   // --- where it is -----------------------------------------------------------------------------
   Cta& cta;
   const std::uint32_t index;             // in the CTA
-  LaneMask existing = 0;                 // lanes that the block has threads for
-  LaneMask live = 0;                     // of these, that have not left
-  std::vector<Fragment> fragments;       // no two at one pc unless they are in an operation's midst
+  LaneMask existing = 0;                 // lanes that are threads of the block
+  LaneMask live = 0;                     // of these, the lanes that have not exited
+  std::vector<Fragment> fragments;       // at different pcs, unless within a blocked operation
   Fragment* running = nullptr;           // the one whose operation executes
   DescribeWait describe_wait = nullptr;  // set with Step::blocked
-  // Set if a blocked operation may return "not yet" instead (mbarrier.try_wait) once nothing else
-  // in the cluster can proceed.
+  // Set if a blocked operation may return false (mbarrier.try_wait) once nothing else in the
+  // cluster can proceed.
   bool may_time_out = false;
   bool has_timed_out = false;  // set by the machine before it runs the operation again
   // For operations that return Step::jumped: sends lanes to the target of a branch, call or return,
@@ -102,22 +102,22 @@ class Warp {
     LaneMask lanes;
     std::uint32_t pc;
   };
-  std::vector<Placement> sent;  // by the operation that runs; the machine takes them
+  std::vector<Placement> sent;  // lanes that the running operation has sent
 
   // --- the machine's own bookkeeping ------------------------------------------------------------
   std::uint64_t tried_at_wakes = 0;  // Cluster::wakes when all its fragments were found blocked
 
   // --- order -----------------------------------------------------------------------------------
   AgentIndex agent = 0;
-  std::uint32_t clock = 1;  // goes up with each release
+  std::uint32_t clock = 1;  // incremented by each release
   Knowledge known;          // `happened` holds the own clock too
   // Lanes with generic writes since `synchronised_clock` that no fence.proxy.async of that lane
   // covers yet; every store records its lanes. Older writes are covered by any lane's fence.
   LaneMask unfenced_lanes = 0;
-  std::uint32_t synchronised_clock = 0;  // up to then lanes are ordered with each other
+  std::uint32_t synchronised_clock = 0;  // events of lanes up to it are ordered with each other
   // The present access of this warp's lanes. `lane` is filled in by per-lane checks.
   Accessor accessor(const Operation& operation, int lane = 0) const noexcept;
-  // Publishes everything so far to those who acquire `to`; starts a new epoch.
+  // Adds all events so far to `to`, for later acquires; starts a new epoch.
   void release(Knowledge& to);
   void acquire(const Knowledge& from) { known.join(from); }
   FenceState fence;  // fences with memory: instruction/fence.cpp, instruction/memory_order.cpp
@@ -126,10 +126,10 @@ class Warp {
 
   // --- by concern; each belongs to the files named there -----------------------------------------
   WgmmaState wgmma;                          // instruction/wgmma.cpp
-  std::array<BulkGroups, 32> bulk;           // of each lane; instruction/bulk_copy.cpp
+  std::array<BulkGroups, 32> bulk;           // one for each lane; instruction/bulk_copy.cpp
   WarpCopies cp_async;                       // instruction/cp_async.cpp
   std::vector<std::byte> local_memory;       // local_bytes for each lane, lane after lane
-  std::vector<std::uint64_t> local_written;  // a bit per byte of it
+  std::vector<std::uint64_t> local_written;  // a bit per byte of local_memory
   std::uint32_t register_quota = 0;          // setmaxnreg
   LaneMask carry = 0;                        // CC.CF; instruction/integer_carry.cpp
 
@@ -139,7 +139,7 @@ class Warp {
 
 struct Cta {
   Cta(Cluster& cluster, std::uint32_t rank);
-  void reset();  // as new, at the cluster's place in the grid
+  void reset();  // initial state, at the cluster's position in the grid
 
   Cluster& cluster;
   std::array<std::uint32_t, 3> position{};  // %ctaid
@@ -151,17 +151,17 @@ struct Cta {
   RegisterPool registers;                       // instruction/register_quota.cpp
   RemoteUses remote_uses;                       // by other CTAs of the cluster
   std::uint32_t live_warps = 0;
-  bool has_left = false;  // all its warps exited
+  bool has_left = false;  // all its warps have exited
   // The image's constants for this rank (KernelImage::shared_constants).
   const std::byte* constants() const noexcept;
 
  private:
-  AlignedBytes own_constants_;  // empty where they are the image's
+  AlignedBytes own_constants_;  // empty if they are equal to the image's
 };
 
 struct Cluster {
   Cluster(Grid& grid, std::uint32_t index, std::uint64_t seed);
-  // Resets it for another cluster of the grid; storage stays.
+  // Resets it for another cluster of the grid; keeps the storage.
   void reset(std::uint32_t index, std::uint64_t seed);
 
   Grid& grid;
@@ -171,15 +171,15 @@ struct Cluster {
   std::mt19937_64 random;                  // the schedule; seeded by launch seed and cluster index
   AsyncQueue async;                        // machine/async_operations.hpp
   std::uint64_t progress = 0;              // side effects so far
-  std::uint64_t wakes = 0;                 // those that may let a blocked operation go on
+  std::uint64_t wakes = 0;                 // those that may unblock an operation
   std::uint64_t steps = 0;                 // warp instructions so far
-  Warp* running = nullptr;                 // whose turn it is, or was last
+  Warp* running = nullptr;                 // the warp of the present or last turn
   AgentIndex agent_count = 0;
   // A new agent (an mbarrier, a strand). Throws Fault (illegal_instruction) at max_agents.
   AgentIndex add_agent();
   Cta& cta(std::uint32_t rank) { return *ctas[rank]; }
   // The CTA and offset of a shared address. Throws Fault: out_of_bounds for a rank beyond the
-  // cluster, early_exit for a CTA that has left.
+  // cluster, early_exit for a CTA that has exited.
   struct SharedPlace {
     Cta* cta;
     std::uint32_t offset;
@@ -204,7 +204,7 @@ struct Grid {
   std::uint32_t launch_index = 0;                      // %gridid
   std::vector<std::atomic<bool>>* executed = nullptr;  // LaunchRequest::executed
 
-  // Dynamic shared memory begins behind the static one, at the alignment that it asks for.
+  // Dynamic shared memory follows static shared memory, at the alignment of its declaration.
   std::uint32_t shared_bytes_per_cta() const noexcept;
 
   std::uint32_t threads_per_cta() const noexcept { return block[0] * block[1] * block[2]; }

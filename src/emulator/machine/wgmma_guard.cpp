@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds instructions that touch a wgmma's registers before its wait.
+// Finds instructions that access a wgmma's registers before its wait.
 #include "emulator/machine/wgmma_guard.hpp"
 
 #include <algorithm>

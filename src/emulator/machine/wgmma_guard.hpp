@@ -11,7 +11,7 @@ namespace gemmery::emulator {
 // it still writes.
 void check_in_flight(const Warp& warp, const PlannedStep& step);
 
-// Records the step's writes to registers of wgmmas: the next wgmma needs wgmma.fence first.
+// Records the step's writes to registers of wgmmas, after which the next wgmma needs wgmma.fence.
 void note_touched(Warp& warp, const PlannedStep& step, const Plan& plan);
 
 }  // namespace gemmery::emulator

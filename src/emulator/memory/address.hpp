@@ -6,19 +6,19 @@
 
 namespace gemmery::emulator {
 
-// Shared addresses are 32 bits, rank in its cluster << 24 | offset, as on hardware; the first
-// kilobyte of each window belongs to the system, so that a null pointer is noticed.
+// Shared addresses are 32 bits, rank in its cluster << 24 | offset, as on hardware. The first
+// kilobyte of each window belongs to the system, so that null pointers are detected.
 inline constexpr std::uint32_t shared_rank_shift = 24;
 inline constexpr std::uint32_t shared_offset_mask = (1u << shared_rank_shift) - 1;
 inline constexpr std::uint32_t shared_reserved_bytes = 1024;
-// %reserved_smem_offset_1: kernels that name it own what lies from here to the end of the kilobyte
+// %reserved_smem_offset_1: kernels that name it may use the kilobyte from this offset on
 // (cooperative groups keep barriers of large tiles there).
 inline constexpr std::uint32_t shared_runtime_offset = 256;
 constexpr std::uint32_t shared_address(std::uint32_t cta_rank, std::uint32_t offset) noexcept {
   return cta_rank << shared_rank_shift | offset;
 }
 
-// Generic addresses: base + address in the space. Global addresses are generic ones as they are.
+// Generic addresses: base + address in the space. Global addresses equal generic ones.
 inline constexpr std::uint64_t shared_window = 0x0000'0060'0000'0000;  // 4 GiB
 inline constexpr std::uint64_t local_window = 0x0000'0061'0000'0000;   // 4 GiB, each thread its own
 inline constexpr std::uint64_t param_window = 0x0000'0062'0000'0000;   // the launch's parameters

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk of a tensor map's box: the bytes of global memory of each row, for tile and im2col.
+// Visits the rows of a tensor map's box in global memory, in tile and im2col mode.
 #include <algorithm>
 #include <cstring>
 
@@ -15,8 +15,8 @@ std::uint32_t steps(const TensorMapFields& fields, std::size_t dimension) noexce
   return (fields.box[dimension] + stride - 1) / stride;
 }
 
-// The row that begins at a position: clipped along dimension 0, nothing of it inside where another
-// coordinate is outside.
+// The row that begins at a position: clipped along dimension 0; empty if another coordinate is out
+// of bounds.
 BoxRow row_at(const TensorMapFields& fields, std::uint32_t shared_offset, std::uint32_t elements,
               const Position& position) {
   BoxRow row{.shared_offset = shared_offset};
@@ -58,8 +58,8 @@ std::vector<BoxRow> rows_of_tile(const TensorMapFields& fields, const Position& 
   return rows;
 }
 
-// The next pixel of the pixel box: along W, then H, D; behind its last the first one of the next
-// image.
+// The next pixel of the pixel box: along W, then H, D; the last is followed by the first of the
+// next image.
 void advance_pixel(const TensorMapFields& fields, Position& pixel) {
   const std::size_t image = fields.rank - 1;
   for (std::size_t dimension = 1; dimension < image; ++dimension) {
@@ -87,7 +87,7 @@ std::vector<BoxRow> rows_of_column(const TensorMapFields& fields, Position pixel
   return rows;
 }
 
-// To nearest even; every NaN becomes the same one (recorded).
+// Rounds to nearest even; all NaNs become the same one (recorded).
 std::uint32_t round_to_tf32(std::uint32_t bits) noexcept {
   constexpr std::uint32_t exponent = 0x7f80'0000;
   constexpr std::uint32_t dropped_bits = 13;

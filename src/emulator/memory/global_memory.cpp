@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places allocations and finds them and their chunks.
+// Assigns addresses to allocations, and finds allocations and their chunks.
 #include "emulator/memory/global_memory.hpp"
 
 #include <array>
@@ -29,7 +29,7 @@ GlobalMemory::GlobalMemory(std::uint64_t limit_bytes) : insides_(std::make_uniqu
 }
 
 GlobalMemory::~GlobalMemory() {
-  // Threads may have cached allocations; their bytes are freed now.
+  // Threads may have cached allocations, so their bytes are freed explicitly.
   for (auto& [address, allocation] : insides_->live) allocation->retire();
 }
 
@@ -37,7 +37,8 @@ GlobalMemory::~GlobalMemory() {
 
 std::uint64_t GlobalMemory::Insides::place_for(std::uint64_t bytes) {
   const std::uint64_t span = round_up(bytes, allocation_alignment) + gap_bytes;
-  // Addresses are not reused before the whole window has been used, so that a use after free shows.
+  // Addresses are not reused before the whole window has been used, so that a use after free is
+  // detected.
   for (int round = 0; round < 2; ++round) {
     std::uint64_t place = next_address;
     auto above = live.lower_bound(place);
@@ -60,7 +61,7 @@ std::uint64_t GlobalMemory::allocate(std::uint64_t bytes) {
   if (bytes == 0 || bytes > insides_->limit) return 0;
   const std::unique_lock lock(insides_->mutex);
   if (insides_->used.load() > insides_->limit - bytes) return 0;
-  // Zero pages of the host's system cost nothing until they are touched.
+  // The host's zero pages cost nothing until they are accessed.
   std::unique_ptr<std::byte[], FreeData> data(
       static_cast<std::byte*>(std::calloc(static_cast<std::size_t>(bytes), 1)));
   if (data == nullptr) return 0;
@@ -106,7 +107,7 @@ GlobalMemory::Allocation* GlobalMemory::Insides::find_cached(std::uint64_t addre
     std::uint64_t bytes = 0;
     AllocationPointer allocation;
   };
-  // A kernel works on a handful of operands; more entries cost more than a search.
+  // A kernel accesses few operands; more entries would cost more than a search.
   thread_local std::array<Entry, 4> recent;
   thread_local std::size_t next_victim = 0;
   for (const Entry& each : recent) {

@@ -14,7 +14,7 @@
 
 namespace gemmery::emulator {
 
-// Safe for many threads: kernels run on several, and hosts copy meanwhile. Addresses are those of
+// Thread-safe: kernels run on several threads, and hosts copy meanwhile. Addresses are in
 // global_window; allocations are aligned to 256 bytes.
 class GlobalMemory {
  public:
@@ -42,32 +42,32 @@ class GlobalMemory {
   [[nodiscard]] bool fill(std::uint64_t to, std::uint8_t value, std::uint64_t bytes);
   // The number of unwritten bytes among these; 0 if any is outside of an allocation.
   std::uint64_t count_unwritten(std::uint64_t address, std::uint64_t bytes) const;
-  // Called when a kernel starts: accesses of earlier kernels do not conflict with its own.
+  // Called when a kernel starts: it does not conflict with accesses of earlier kernels.
   void forget_accesses();
 
   // --- by kernels --------------------------------------------------------------------------------
   // Throw Fault: out_of_bounds with the nearest allocation and by how many bytes, misaligned, race.
   // `who.lane` is replaced by the lane of each access. `to`/`from`: lane l's bytes at l * stride.
-  // Returns the lanes all of whose bytes were written before. Where that is not all of `active`
-  // and `written` is given, bit i of written[l] tells of byte i of each active lane l.
+  // Returns the lanes all of whose bytes were written before. If these are not all active lanes and
+  // `written` is not null, bit i of written[l] says whether byte i of active lane l was written.
   std::uint32_t load(const LaneAccess& access, Accessor who, void* to, std::uint32_t stride,
                      std::uint32_t* written = nullptr);
-  // `defined`: lanes whose value is defined; the others leave memory unwritten, but for the bytes
-  // whose bits are set in `written` (by lane, may be null). Lanes that store the same value to the
-  // same place count as one.
+  // `defined`: lanes whose value is defined; the bytes of others then count as unwritten, except
+  // those whose bits are set in `written` (by lane, may be null). Lanes that store the same value
+  // to the same address count as one.
   void store(const LaneAccess& access, Accessor who, const void* from, std::uint32_t stride,
              std::uint32_t defined, const std::uint32_t* written = nullptr);
-  // Bytes in a row, for asynchronous copies; `written` (may be null) gets a bit per byte for reads
-  // of up to 64 bytes at a time.
+  // Contiguous bytes, for asynchronous copies; `written` (may be null) receives a bit per byte for
+  // reads of up to 64 bytes at a time.
   void read_bytes(std::uint64_t address, std::uint32_t bytes, const Accessor& who, void* to,
                   std::uint64_t* written);
   void write_bytes(std::uint64_t address, std::uint32_t bytes, const Accessor& who,
                    const void* from);
-  // Makes bytes count as unwritten from now on.
+  // Marks bytes as unwritten.
   void discard(std::uint64_t address, std::uint32_t bytes, const Accessor& who);
-  // One lane's read-modify-write, atomic among all threads of the host: `apply(value, operand)`
-  // gives the new value in place of `bytes` bytes (2 to 16) at `value`, naturally aligned. Returns
-  // whether the old value was written before.
+  // One lane's read-modify-write, atomic for all host threads: `apply(value, operand)` replaces the
+  // `bytes` bytes (2 to 16) at `value`, naturally aligned. Returns whether the old value was
+  // written before.
   bool update(std::uint64_t address, std::uint32_t bytes, Accessor who, LaneUpdate apply,
               const void* operand, void* old, UpdateDefinedness defined = {});
   // Releases by address: published by strong accesses of this launch.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses of kernels: checked, noted in the shadow, performed.
+// Accesses of kernels: checks them, records them in the shadow, performs them.
 #include <fmt/format.h>
 
 #include <array>
@@ -13,8 +13,8 @@
 namespace gemmery::emulator {
 namespace {
 
-// If a handler takes the conflict, the access is done nevertheless. `changes_nothing`: a write of
-// the present contents.
+// If a handler takes the conflict, the access is performed. `changes_nothing`: a write of the
+// present contents.
 [[gnu::noinline, gnu::cold]] void report_conflict(const Conflict& conflict, bool is_write,
                                                   std::uint64_t begin, int lane,
                                                   bool changes_nothing = false) {
@@ -29,7 +29,8 @@ void forget_lanes(Shadow& shadow, const LaneBytes& lanes) {
               [&](int lane) { shadow.forget_accesses(lanes.offset(lane), lanes.bytes); });
 }
 
-// After its conflict was reported and what it conflicts with forgotten.
+// Records an access again after its conflict was reported and the conflicting accesses were
+// forgotten.
 void note_again(Shadow& shadow, std::uint64_t offset, std::uint32_t bytes, const Accessor& who,
                 bool is_write) {
   Conflict none;
@@ -76,7 +77,7 @@ void require_alignment(const LaneAccess& access) {
   if (lane >= 0) throw_misaligned(access.addresses[lane], access.bytes, lane);
 }
 
-// Of the lanes in `rest` those whose bytes lie in the chunk.
+// The lanes in `rest` whose bytes are in the chunk.
 LaneBytes lanes_of_chunk(const LaneAccess& access, std::uint32_t rest, std::uint64_t begin,
                          std::uint64_t bytes) {
   LaneBytes lanes{.active = rest,
@@ -99,7 +100,7 @@ bool GlobalMemory::Insides::note_cell_behind_updates(const View& view, std::uint
                                                      std::uint32_t bytes, const Accessor& who,
                                                      bool is_write, Conflict& found) {
   Shadow& shadow = view.chunk->shadow;
-  // Includes, for these bytes and this access, the atomics that it is ordered after.
+  // The knowledge of `who` and, for these bytes, the atomics that this access is ordered after.
   Knowledge known = *who.known;
   Accessor informed = who;
   informed.known = &known;
@@ -132,8 +133,8 @@ bool GlobalMemory::Insides::note_behind_updates(const View& view, std::uint64_t 
   return true;
 }
 
-// Throws if the accesses of `lanes`, at which `found` stopped, conflict after all. Accesses noted
-// before are noted again, which changes nothing.
+// Throws if the accesses of `lanes`, at which recording stopped with `found`, are a conflict in
+// spite of atomics. Accesses that were recorded before are recorded again, which has no effect.
 void GlobalMemory::Insides::require_followed(const View& view, const LaneBytes& lanes, Accessor who,
                                              bool is_write, bool changes_nothing,
                                              const Conflict& found, int lane) {

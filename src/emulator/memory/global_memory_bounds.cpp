@@ -7,7 +7,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// An address further away was not meant for an allocation.
+// Allocations further away than this are not named in the message.
 constexpr std::uint64_t nearest_bytes = std::uint64_t{1} << 30;
 
 std::string describe_foreign_window(std::uint64_t address) {

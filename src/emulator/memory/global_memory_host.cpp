@@ -8,7 +8,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// The host wrote: earlier accesses of kernels are complete.
+// Records a write of the host. Earlier accesses of kernels are complete then.
 void note_host_write(Chunk& chunk, std::uint64_t offset, std::uint64_t bytes) {
   chunk.shadow.mark_written(offset, bytes);
   if (offset == 0 && bytes == chunk.bytes) chunk.is_all_written = true;

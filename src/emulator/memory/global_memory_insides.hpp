@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The parts of global memory: allocations in chunks, each with a lock and a shadow. Only for the
-// files of GlobalMemory.
+// SPDX-License-Identifier: Apache-2.0 The implementation of GlobalMemory: allocations in chunks,
+// each with a lock and a shadow. Only its source files include this.
 #pragma once
 
 #include <algorithm>
@@ -28,10 +27,10 @@
 namespace gemmery::emulator {
 
 inline constexpr std::uint64_t global_window_end = global_window + (std::uint64_t{1} << 45);
-// Large enough to amortise a lock, small enough that threads rarely meet in one.
+// Large enough to amortise a lock, small enough that threads rarely contend for one.
 inline constexpr std::uint64_t chunk_bytes = 16 * 1024;
 
-// Held for tens of nanoseconds, by few threads.
+// For locks that few threads hold for tens of nanoseconds.
 class SpinLock {
  public:
   void lock() noexcept {
@@ -55,12 +54,12 @@ struct Chunk {
 
   const std::uint64_t bytes;
   SpinLock lock;
-  bool has_accesses = false;    // since they were forgotten last
-  bool is_all_written = false;  // as operands are that a host has copied in
+  bool has_accesses = false;    // since forget_accesses
+  bool is_all_written = false;  // true for operands that the host has copied in
   Shadow shadow;
 };
 
-// A piece of a copy between allocations, with which of its bytes were written.
+// A part of a copy between allocations, and which of its bytes were written.
 struct Carried {
   std::vector<std::byte> values = std::vector<std::byte>(chunk_bytes);
   std::vector<bool> is_written = std::vector<bool>(chunk_bytes);
@@ -128,7 +127,7 @@ struct GlobalMemory::Insides {
     std::unique_lock<SpinLock> lock;
     Chunk* chunk = nullptr;
     std::byte* data = nullptr;
-    std::uint64_t begin = 0;  // address of its first byte
+    std::uint64_t begin = 0;  // the address of its first byte
     std::uint64_t bytes = 0;
   };
 
@@ -140,29 +139,30 @@ struct GlobalMemory::Insides {
     return address - candidate->address < candidate->bytes ? candidate : nullptr;
   }
 
-  // Through this thread's recent allocations; nullptr if there is none.
+  // Searches this thread's recent allocations; nullptr if none contains the address.
   Allocation* find_cached(std::uint64_t address);
 
-  // Bytes from `address` on, at least one and at most to the end of the chunk.
+  // Locks the chunk at `address`. The view covers the bytes from `address` to the end of the chunk
+  // or allocation.
   bool lock_chunk(std::uint64_t address, View& view);
-  // `note`: an access of a kernel, to be forgotten when the next begins.
+  // Lists the chunk among those whose accesses are forgotten when the next kernel begins.
   void note_accesses(Allocation& allocation, std::uint64_t index, Chunk& chunk);
   View chunk_of_access(std::uint64_t address, std::uint32_t bytes, int lane);
-  // The same, without a chunk where a handler took the fault.
+  // The same for an access of a kernel; without a chunk if a handler took the fault.
   View find_chunk_of_access(std::uint64_t address, std::uint32_t bytes, int lane);
 
   Fault out_of_bounds_fault(std::uint64_t address, std::uint32_t bytes, int lane) const;
   std::string describe_neighbourhood(std::uint64_t address, std::uint32_t bytes) const;
 
-  // Notes accesses at which a conflict stopped, cell by cell: they may be ordered after the atomics
-  // of a cell through a later one. False, with `found`, if there is a conflict nevertheless.
+  // Records accesses that conflict, cell by cell, because they may be ordered after the atomics of
+  // a cell through a later atomic. False, with `found`, if the conflict remains.
   bool note_behind_updates(const View& view, std::uint64_t offset, std::uint32_t bytes,
                            const Accessor& who, bool is_write, Conflict& found);
   bool note_cell_behind_updates(const View& view, std::uint64_t offset, std::uint32_t bytes,
                                 const Accessor& who, bool is_write, Conflict& found);
-  // By strong reads.
+  // Records strong reads in the order of updates.
   void observe_updates(const LaneBytes& lanes, Accessor who);
-  // `changes_nothing`: a write of what the bytes hold already.
+  // `changes_nothing`: a write of the present contents.
   void require_followed(const View& view, const LaneBytes& lanes, Accessor who, bool is_write,
                         bool changes_nothing, const Conflict& found, int lane);
 

@@ -4,7 +4,8 @@
 namespace gemmery::emulator {
 namespace {
 
-// True if each active lane's bytes follow those of the lane before: the usual case.
+// True if each active lane's bytes have higher addresses than those of the lane before: the usual
+// case.
 bool ascends(const LaneBytes& lanes) noexcept {
   if (lanes.is_row) return true;
   std::uint64_t before = 0;
@@ -17,8 +18,8 @@ bool ascends(const LaneBytes& lanes) noexcept {
   return does;
 }
 
-// True if certainly no two lanes overlap: by 64 consecutive places, or, for columns of tiles, by
-// rows of 64 that are shifted against each other.
+// A fast test: true only if no two lanes overlap. It recognises lanes within 64 consecutive slots
+// and, for columns of tiles, rows of 64 slots that are shifted against each other.
 bool are_surely_apart(const LaneBytes& lanes) noexcept {
   const auto shift = std::countr_zero(lanes.bytes);
   std::uint64_t in_line = 0, in_column = 0;
@@ -69,7 +70,7 @@ bool note_writes(Shadow& shadow, const LaneBytes& lanes, const std::byte* values
 
 std::uint32_t find_written(const Shadow& shadow, const LaneBytes& lanes, std::uint32_t* masks) {
   const ByteSpan span = span_of(lanes);
-  // Beyond some lines, checking lane by lane is cheaper than checking everything in between.
+  // For a larger span, checking each lane is cheaper than checking all bytes in between.
   if (span.bytes <= 4096 &&
       shadow.is_written(span.offset, static_cast<std::uint32_t>(span.bytes))) {
     return lanes.active;

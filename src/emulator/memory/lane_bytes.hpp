@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a warp's lanes in one contiguous piece of memory: copied, and noted in its shadow.
+// Copies the bytes of a warp's lanes in one contiguous part of memory, and records accesses in its
+// shadow.
 #pragma once
 
 #include <bit>
@@ -13,13 +14,13 @@
 
 namespace gemmery::emulator {
 
-// Lanes whose bytes lie wholly in the piece that begins at `begin`.
+// Lanes all of whose bytes are in the memory that begins at `begin`.
 struct LaneBytes {
   std::uint32_t active = 0;
   const std::uint64_t* addresses = nullptr;
   std::uint64_t begin = 0;
   std::uint32_t bytes = 0;
-  bool is_row = false;  // all 32 lanes, one behind the other: the usual case
+  bool is_row = false;  // all 32 lanes with adjacent bytes: the usual case
 
   std::uint64_t offset(int lane) const noexcept { return addresses[lane] - begin; }
 };
@@ -29,7 +30,7 @@ inline void visit_lanes(std::uint32_t mask, Visit visit) {
   for (; mask != 0; mask &= mask - 1) visit(std::countr_zero(mask));
 }
 
-// Calls `visit` with the width as a constant, so that copies become single moves.
+// Calls `visit` with the width as a constant, so that copies compile to single moves.
 template <class Visit>
 inline void with_width(std::uint32_t bytes, Visit visit) {
   switch (bytes) {
@@ -48,7 +49,7 @@ inline void with_width(std::uint32_t bytes, Visit visit) {
   }
 }
 
-// Are all 32 lanes active, one behind the other?
+// Whether all 32 lanes are active and their bytes are adjacent.
 inline bool forms_row(const LaneAccess& access) noexcept {
   std::uint64_t differences = 0;
   for (std::uint64_t lane = 0; lane < 32; ++lane)
@@ -89,7 +90,7 @@ struct ByteSpan {
   std::uint64_t bytes = 0;
 };
 
-// From the first byte of any lane to behind the last.
+// The range from the first byte of any lane to the last.
 inline ByteSpan span_of(const LaneBytes& lanes) noexcept {
   if (lanes.is_row) return {lanes.offset(0), std::uint64_t{32} * lanes.bytes};
   std::uint64_t low = ~std::uint64_t{0};
@@ -115,7 +116,7 @@ inline void gather(const LaneBytes& lanes, const std::byte* data, std::byte* to,
   });
 }
 
-// True if the memory holds already what each lane stores.
+// True if the memory already has the value that each lane stores.
 inline bool holds(const LaneBytes& lanes, const std::byte* data, const std::byte* values,
                   std::size_t stride) noexcept {
   bool is_same = true;
@@ -127,7 +128,7 @@ inline bool holds(const LaneBytes& lanes, const std::byte* data, const std::byte
   return is_same;
 }
 
-// The bytes of lanes whose loads went nowhere: zeros that count as unwritten.
+// Zeroes the results of lanes whose loads were not performed. They count as unwritten.
 inline void clear_lanes(std::uint32_t lanes, std::uint32_t bytes, void* to, std::size_t stride,
                         std::uint32_t* written) noexcept {
   visit_lanes(lanes, [&](int lane) {
@@ -149,18 +150,19 @@ inline void scatter(const LaneBytes& lanes, std::byte* data, const std::byte* fr
   });
 }
 
-// Notes each lane's read; true with `found` and `lane` at the first conflict.
+// Records each lane's read; true with `found` and `lane` at the first conflict.
 [[nodiscard]] bool note_reads(Shadow& shadow, const LaneBytes& lanes, const Accessor& who,
                               Conflict& found, int& lane);
-// Likewise writes; of lanes that store the same value to the same place only the first counts.
+// The same for writes. Of lanes that store the same value to the same address only the first
+// counts.
 [[nodiscard]] bool note_writes(Shadow& shadow, const LaneBytes& lanes, const std::byte* values,
                                std::size_t stride, const Accessor& who, Conflict& found, int& lane);
-// Lanes that store the same value to the same place as a lane before them.
+// Lanes that store the same value to the same address as an earlier lane.
 std::uint32_t find_repeated_lanes(const LaneBytes& lanes, const std::byte* values,
                                   std::size_t stride);
-// The lanes all of whose bytes were written; where some were not, `masks` gets a bit per byte.
+// The lanes all of whose bytes were written; if some were not, `masks` receives a bit per byte.
 std::uint32_t find_written(const Shadow& shadow, const LaneBytes& lanes, std::uint32_t* masks);
-// Bytes of lanes in `defined` are written now; of the others those in `masks` (may be null) only.
+// Marks the bytes of lanes in `defined` as written; for others only those in `masks` (may be null).
 void mark_stored(Shadow& shadow, const LaneBytes& lanes, std::uint32_t defined,
                  const std::uint32_t* masks);
 

@@ -45,8 +45,8 @@ Fault out_of_bounds_fault(std::uint64_t offset, std::uint32_t bytes, std::uint32
   throw fault;
 }
 
-// If a handler takes the conflict, the access is done nevertheless. `changes_nothing`: a write of
-// the present contents.
+// If a handler takes the conflict, the access is performed. `changes_nothing`: a write of the
+// present contents.
 [[gnu::noinline, gnu::cold]] void report_conflict(const Conflict& conflict, bool is_write, int lane,
                                                   bool changes_nothing = false) {
   ConflictFault fault(conflict, is_write, "shared memory", conflict.offset);
@@ -120,8 +120,8 @@ void forget_lanes(Shadow& shadow, const LaneBytes& lanes) {
               [&](int lane) { shadow.forget_accesses(lanes.offset(lane), lanes.bytes); });
 }
 
-// Checks bounds and alignment of all lanes; returns the lanes as one piece of memory, without those
-// outside where a handler took their fault.
+// Checks bounds and alignment of all lanes; returns the lanes without those out of bounds whose
+// fault a handler took.
 LaneBytes checked_lanes(const LaneAccess& access, std::uint32_t begin, std::uint32_t end) {
   LaneBytes lanes{.active = access.active,
                   .addresses = access.addresses,

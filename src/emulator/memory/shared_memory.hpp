@@ -25,7 +25,7 @@ class SharedMemory {
   // Throw Fault: out_of_bounds, misaligned (offset not a multiple of `alignment`).
   void check_bounds(std::uint32_t offset, std::uint32_t bytes, std::uint32_t alignment) const;
 
-  // A warp's loads and stores, as GlobalMemory's; the addresses are offsets.
+  // A warp's loads and stores, as in GlobalMemory; the addresses are offsets.
   std::uint32_t load(const LaneAccess& access, Accessor who, void* to, std::uint32_t stride,
                      std::uint32_t* written = nullptr);
   void store(const LaneAccess& access, Accessor who, const void* from, std::uint32_t stride,
@@ -34,15 +34,15 @@ class SharedMemory {
               const void* operand, void* old, UpdateDefinedness defined = {});
   PublicationTable& publications() noexcept { return *publications_; }
 
-  // Bounds, order and bytes; throw Fault. `must_be_written`: hardware (wgmma, bulk stores) consumes
-  // the bytes, so reading unwritten ones is a fault at once. Returns a pointer to the bytes.
+  // Checks bounds and order; throws Fault. `must_be_written`: hardware (wgmma, bulk stores)
+  // consumes the bytes, so unwritten ones are a fault at once. Returns a pointer to the bytes.
   const std::byte* read(std::uint32_t offset, std::uint32_t bytes, std::uint32_t alignment,
                         const Accessor& who, bool must_be_written);
-  // Notes the write and returns where the bytes go; they count as written from now on.
+  // Records the write and returns a pointer to the bytes, which count as written from now on.
   std::byte* write(std::uint32_t offset, std::uint32_t bytes, std::uint32_t alignment,
                    const Accessor& who);
 
-  // Without checks, for callers that have made them. The shadow's offsets are the same.
+  // No checks: for callers that have made them. The shadow's offsets are the same.
   std::byte* data(std::uint32_t offset) noexcept { return bytes_at_.data() + offset; }
   Shadow& shadow() noexcept { return shadow_; }
 
@@ -53,7 +53,7 @@ class SharedMemory {
   std::uint32_t begin_;
   std::vector<std::byte> bytes_at_;
   Shadow shadow_;
-  std::unique_ptr<PublicationTable> publications_;  // under offsets
+  std::unique_ptr<PublicationTable> publications_;  // by offset
 };
 
 }  // namespace gemmery::emulator

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of a tensor map: the manual's rules about them and their form in memory.
+// The fields of a tensor map: the manual's rules and the encoding in memory.
 #include "emulator/memory/tensor_map.hpp"
 
 #include <cstring>
@@ -135,7 +135,7 @@ struct Packed {
 };
 static_assert(sizeof(Packed) == sizeof(TensorMapBytes));
 
-// Over everything but the checksum; differs for every single changed word.
+// Covers all words except the checksum; differs if any single word is changed.
 std::uint32_t checksum_of(Packed packed) noexcept {
   packed.checksum = 0;
   TensorMapBytes words;

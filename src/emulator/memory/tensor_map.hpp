@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps of the emulated device: the 128 bytes that cuTensorMapEncode… writes, and the walk of
-// a box through global memory, row by row.
+// Tensor maps of the emulated device: the 128 bytes that cuTensorMapEncode… writes, and the rows of
+// a box in global memory.
 #pragma once
 
 #include <array>
@@ -62,24 +62,24 @@ struct TensorMapFields {
 std::string find_broken_rule(const TensorMapFields& fields);
 
 using TensorMapBytes = std::array<std::uint64_t, 16>;
-// A form of our own with a mark and a checksum; hardware's is not documented.
+// The encoding has a mark and a checksum. It differs from the hardware's, which is not documented.
 TensorMapBytes encode(const TensorMapFields& fields);
 // Throws Fault (tensor_map) for bytes that no encode wrote (a copy that is not aligned to 64 bytes,
 // a struct passed by pointer instead of as __grid_constant__, garbage). The rules are not checked:
 // tensormap.replace may break them for a while.
 TensorMapFields decode(const TensorMapBytes& bytes);
 
-// The reason why this machine does not walk a legal map: the hardware's behaviour is not known
-// here. Empty if it can be walked.
+// The reason why a valid map is not supported: the hardware's behaviour is not known. Empty if it
+// is supported.
 std::string find_unknown_layout(const TensorMapFields& fields);
 
-// Bytes of one box in shared memory: what complete_tx counts, whole box even where it is clipped.
+// Bytes of one box in shared memory, which complete_tx counts; a clipped box counts in full.
 std::uint32_t box_bytes(const TensorMapFields& fields) noexcept;
-// Of one row of it: the elements along dimension 0.
+// Bytes of one row of a box: the elements along dimension 0.
 std::uint32_t row_bytes(const TensorMapFields& fields) noexcept;
 
-// One row of a box: `row_bytes` bytes from `shared_offset` on (from the box's start, before
-// swizzling), of which [inside_from, inside_from + inside_bytes) lie inside the tensor, in a row
+// One row of a box: `row_bytes` bytes from `shared_offset` on (relative to the box, before
+// swizzling). The bytes [inside_from, inside_from + inside_bytes) are inside the tensor, contiguous
 // from `address` on; the others are filled.
 struct BoxRow {
   std::uint32_t shared_offset = 0;
@@ -95,8 +95,8 @@ std::vector<BoxRow> rows_of_box(const TensorMapFields& fields,
                                 std::span<const std::int32_t> coordinates,
                                 std::span<const std::uint16_t> offsets);
 
-// Where a byte of the box lies, given where it would lie without swizzle: bits 4… of the address
-// are XORed with bits 7… (one, two or three of them).
+// The swizzled address of a byte of the box: bits 4… of the address are XORed with bits 7… (one,
+// two or three of them).
 constexpr std::uint32_t swizzled(std::uint8_t swizzle, std::uint32_t shared_address) noexcept {
   const std::uint32_t chunk_bits = (1u << swizzle) - 1;
   return shared_address ^ ((shared_address >> 7 & chunk_bits) << 4);
@@ -105,8 +105,8 @@ constexpr std::uint32_t swizzled(std::uint8_t swizzle, std::uint32_t shared_addr
 // Fills elements out of bounds: with zeros, or with 16-bit words of 0x7ff7, a NaN in every
 // floating-point type of 16 bits and more (recorded: tests/data/emulator/README.md).
 void fill_out_of_bounds(const TensorMapFields& fields, std::byte* to, std::uint32_t bytes);
-// What a load does to elements on their way: both types of tf32 round to 10 fraction bits, to
-// nearest even. No load flushes subnormals, whatever the type's name says (recorded).
+// Converts elements as a load does: both types of tf32 round to 10 fraction bits, to nearest even.
+// No load flushes subnormals, whatever the type's name says (recorded).
 void convert_elements(const TensorMapFields& fields, std::byte* elements, std::uint32_t bytes);
 
 }  // namespace gemmery::emulator

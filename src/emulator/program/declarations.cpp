@@ -8,7 +8,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// More than any device holds; it keeps products of dimensions from overflowing.
+// More than any device's memory. The limit keeps products of dimensions from overflowing.
 constexpr std::uint64_t max_variable_bytes = std::uint64_t{1} << 40;
 constexpr std::uint64_t max_alignment = 1u << 20;
 constexpr std::uint64_t pointer_bytes = 8;
@@ -55,7 +55,7 @@ Attributes parse_attributes(Lexer& lexer) {
   return found;
 }
 
-// [2][3]; [] of an extern array gives 0 bytes.
+// [2][3]. The [] of an extern array gives 0 bytes.
 void parse_dimensions(Lexer& lexer, Variable& variable) {
   bool is_unsized = false;
   while (lexer.accept('[')) {

@@ -19,7 +19,7 @@ using IsDeclared = std::function<bool(std::string_view)>;
 
 struct Declarator {
   Variable variable;
-  std::string_view name;  // as it stands in the text; may be "_"
+  std::string_view name;  // as written; may be "_"
   std::uint32_t element_bytes = 1;
 };
 // Parses what follows ".shared", ".param" …: attributes, type, name, dimensions.

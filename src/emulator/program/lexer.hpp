@@ -9,7 +9,7 @@
 namespace gemmery::emulator {
 
 struct Number {
-  std::uint64_t bits = 0;  // of a float of 32 bits: its pattern
+  std::uint64_t bits = 0;  // for a float of 32 bits: its bit pattern
   bool is_float = false;
   bool is_double = false;
 };
@@ -18,7 +18,7 @@ class Lexer {
  public:
   explicit Lexer(std::string_view text) noexcept : text_(text) { skip_blanks(); }
 
-  std::uint32_t line() const noexcept { return line_; }  // of what comes next
+  std::uint32_t line() const noexcept { return line_; }  // the line of the next token
   bool is_at_end() const noexcept { return at_ == text_.size(); }
   // The next character that is neither blank nor comment; 0 at the end.
   char peek() const noexcept { return is_at_end() ? '\0' : text_[at_]; }
@@ -39,7 +39,7 @@ class Lexer {
   std::string take_string();
   // Skips { … } with all contents; the opening brace is next.
   void skip_braces();
-  // The text up to a mark, which is not taken; for text that is not parsed.
+  // Skips text that is not parsed, up to a mark, which remains.
   void skip_to(char mark);
 
   // Throws Error with "PTX line N", what was expected, and what follows.
@@ -57,7 +57,7 @@ class Lexer {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  std::size_t end_of_last_ = 0;  // of what was taken last
+  std::size_t end_of_last_ = 0;  // end of the last token
   std::uint32_t line_ = 1;
 };
 

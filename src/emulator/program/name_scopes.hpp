@@ -18,7 +18,7 @@ namespace gemmery::emulator {
 struct LabelReference {
   std::string_view name;
   std::uint32_t line = 0;
-  std::uint32_t at = 0;        // the instruction whose operands hold the name, or its place in
+  std::uint32_t at = 0;        // the instruction whose operands hold the name, or its index in
   std::string branch_targets;  // this table, if not empty
 };
 
@@ -35,10 +35,10 @@ class NameScopes {
   bool declare_register(std::string_view name, RegisterIndex reg);
   // `prefix`0 .. `prefix`(count - 1)
   bool declare_register_range(std::string_view prefix, RegisterIndex first, std::uint32_t count);
-  // The name of the variable in the function, which is unique there; empty if the scope has it
-  // already.
+  // Returns the variable's name in the function, which is unique there; empty if the scope already
+  // has the name.
   std::string declare_variable(std::string_view name);
-  // Likewise, for a label of the next instruction or for a table of labels.
+  // The same for a label of the next instruction or a table of labels.
   std::string declare_label(std::string_view name);
 
   std::optional<RegisterIndex> find_register(std::string_view name) const;

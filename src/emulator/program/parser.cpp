@@ -12,7 +12,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// For a whole module; NVRTC's largest kernels declare some ten thousand.
+// The limit of a whole module. NVRTC's largest kernels declare some ten thousand.
 constexpr std::uint32_t max_registers = 1u << 18;
 constexpr std::uint64_t max_file_index = 1u << 16;
 constexpr std::uint64_t max_extent = 0x7fff'ffff;
@@ -42,7 +42,7 @@ class ModuleParser {
   }
 
  private:
-  // .extern, .visible, .weak, .common before what is declared.
+  // .extern, .visible, .weak, .common before a declaration.
   struct Linkage {
     bool is_extern = false;
   };
@@ -57,7 +57,7 @@ class ModuleParser {
     while (lexer_.accept(',')) lexer_.take_identifier();  // debug, texmode_…
   }
 
-  // The lexer takes "9.0" for a number; its digits are needed here.
+  // take_number would read "9.0" as a float; the version needs the digits.
   void parse_version() {
     const std::uint32_t line = lexer_.line();
     const std::uint64_t major = lexer_.take_version_digits();

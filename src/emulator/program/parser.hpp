@@ -9,7 +9,7 @@
 namespace gemmery::emulator {
 
 // Throws Error (invalid_argument; operand "PTX line N", got the text) for text that is not PTX:
-// unknown directives, undeclared names, malformed numbers. It knows the syntax, not the
+// unknown directives, undeclared names, malformed numbers. The parser knows the syntax, not the
 // instructions, so it accepts any opcode. Any input is safe: depth and register counts are bounded,
 // and recursion does not depend on the input's length.
 //

@@ -37,12 +37,12 @@ struct RegisterDeclaration {
 struct Variable {
   std::string name;
   Space space = Space::global;
-  ScalarType type = ScalarType::none;  // of its elements
+  ScalarType type = ScalarType::none;  // the type of its elements
   std::uint32_t alignment = 1;
   std::uint64_t bytes = 0;  // 0 for an extern array without a size (dynamic shared memory)
   bool is_extern = false;
-  std::vector<std::byte> initial;  // the first bytes; the rest: zeros (module variables), nothing
-                                   // (functions' own)
+  std::vector<std::byte> initial;  // the first bytes; the others are zero (module variables) or
+                                   // unwritten (a function's variables)
   // Offsets in `initial` that hold the address of another variable (8 bytes each).
   struct AddressOf {
     std::uint64_t at = 0;
@@ -88,8 +88,8 @@ struct Instruction {
   RegisterIndex guard = no_register;  // @%p1
   bool is_guard_negated = false;      // @!%p1
   std::uint32_t ptx_line = 0;         // first line of the text is 1
-  SourceLine source;                  // where it stands, in whatever function was inlined
-  SourceLine call_site;  // where the outermost of those was called; file 0: nothing was inlined
+  SourceLine source;                  // its source line, possibly in an inlined function
+  SourceLine call_site;  // the call of the outermost inlined function; file 0: nothing is inlined
 
   bool has(std::string_view modifier) const noexcept;
   // As written, without operands: "add.rn.f32".
@@ -99,15 +99,15 @@ struct Instruction {
 struct Function {
   std::string name;
   bool is_entry = false;
-  bool has_body = false;             // else an .extern or forward declaration
+  bool has_body = false;             // false: an .extern or forward declaration
   std::vector<Variable> parameters;  // of space param, in order
-  std::vector<Variable> results;     // of a .func
+  std::vector<Variable> results;     // for a .func
   std::vector<RegisterDeclaration> registers;
   std::vector<Variable> variables;  // its own: local, shared, param of calls
   std::vector<Instruction> code;
-  std::map<std::string, std::uint32_t> labels;  // to an index into `code`; may be code.size()
-  std::map<std::string, std::vector<std::string>> branch_targets;  // of brx.idx: tables of labels
-  std::array<std::uint32_t, 3> max_threads{0, 0, 0};               // .maxntid, 0 = not said
+  std::map<std::string, std::uint32_t> labels;  // index into `code`; may be code.size()
+  std::map<std::string, std::vector<std::string>> branch_targets;  // for brx.idx: tables of labels
+  std::array<std::uint32_t, 3> max_threads{0, 0, 0};               // .maxntid, 0 = not given
   std::array<std::uint32_t, 3> required_threads{0, 0, 0};          // .reqntid
   std::array<std::uint32_t, 3> required_cluster{0, 0, 0};          // .reqnctapercluster
   std::uint32_t max_registers = 0;                                 // .maxnreg

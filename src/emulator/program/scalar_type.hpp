@@ -49,7 +49,7 @@ int bits_of(ScalarType type) noexcept;
 inline int bytes_of(ScalarType type) noexcept { return (bits_of(type) + 7) / 8; }
 bool is_signed_integer(ScalarType type) noexcept;
 bool is_unsigned_integer(ScalarType type) noexcept;
-bool is_float(ScalarType type) noexcept;  // every floating-point type, packed ones included
+bool is_float(ScalarType type) noexcept;  // true for packed floating-point types, too
 // "f32" without the dot.
 std::string_view name(ScalarType type) noexcept;
 std::optional<ScalarType> find_scalar_type(std::string_view word) noexcept;

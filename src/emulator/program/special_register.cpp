@@ -57,7 +57,7 @@ constexpr std::array rows{
     Row{"pm", SpecialRegister::pm, Form::numbered},
 };
 
-// Up to 255; nothing for other words.
+// A number up to 255; nothing for other words.
 std::optional<std::uint8_t> number_of(std::string_view word) noexcept {
   std::uint8_t number = 0;
   const char* const end = word.data() + word.size();

@@ -51,7 +51,7 @@ enum class SpecialRegister : std::uint8_t {
 
 struct SpecialRegisterName {
   SpecialRegister which = SpecialRegister::tid;
-  std::uint8_t dimension = 0;  // 0 x, 1 y, 2 z, 3 w; of numbered ones the number
+  std::uint8_t dimension = 0;  // 0 x, 1 y, 2 z, 3 w; for numbered registers the number
 };
 
 // "%tid.x"; nullopt if no special register has that name.
