@@ -72,15 +72,7 @@ Window with_taps_as_lanes(Window window) {
 
 // --- phases of dgrad ----------------------------------------------------------------------------
 
-// One phase along a dimension: pixels first + stride * m, m < count, use the taps tap + tap_step *
-// j, j < taps, at pixels origin + m - output_step * j of dy.
-struct Phase {
-  std::int64_t first, count;
-  std::int64_t tap, tap_step, taps;
-  std::int64_t origin, output_step;
-};
-
-std::vector<Phase> phases_along(const Convolution& convolution, std::size_t d) {
+std::vector<WindowPhase> phases_along(const Convolution& convolution, std::size_t d) {
   const std::int64_t stride = convolution.stride[d];
   const std::int64_t dilation = convolution.dilation[d];
   const std::int64_t lower = convolution.lower[d];
@@ -91,7 +83,7 @@ std::vector<Phase> phases_along(const Convolution& convolution, std::size_t d) {
   for (std::int64_t tap = 0; tap < std::min<std::int64_t>(tap_step, convolution.filter[d]); ++tap)
     first_taps.emplace_back(tap * dilation % stride, tap);
   std::ranges::sort(first_taps);
-  std::vector<Phase> phases;
+  std::vector<WindowPhase> phases;
   for (const auto& [rho, tap] : first_taps) {
     const std::int64_t first = ((rho - lower) % stride + stride) % stride;
     if (first >= convolution.image[d]) continue;
@@ -106,7 +98,8 @@ std::vector<Phase> phases_along(const Convolution& convolution, std::size_t d) {
   return phases;
 }
 
-WindowPart part_of_phases(const Convolution& convolution, const std::array<Phase, 3>& phases) {
+WindowPart part_of_phases(const Convolution& convolution,
+                          const std::array<WindowPhase, 3>& phases) {
   const std::int64_t filters = convolution.filters / convolution.groups;
   Window a{.pixels = {images_of(convolution), 1, 1, 1},
            .taps = {1, 1, 1, filters},
@@ -121,7 +114,7 @@ WindowPart part_of_phases(const Convolution& convolution, const std::array<Phase
   Numbers counts{}, first{};
   const bool is_reversed = convolution.mode == ConvMode::convolution;
   for (std::size_t d = 0; d < 3; ++d) {
-    const Phase& phase = phases[d];
+    const WindowPhase& phase = phases[d];
     counts[d] = a.pixels[d + 1] = phase.count;
     first[d] = phase.first;
     a.taps[d] = b.taps[d] = phase.taps;
@@ -133,15 +126,6 @@ WindowPart part_of_phases(const Convolution& convolution, const std::array<Phase
   const bool is_strided = convolution.stride != Spatial{1, 1, 1};
   return {a, b,
           is_strided ? RowMap(counts, first, convolution.stride, convolution.image) : RowMap()};
-}
-
-std::vector<WindowPart> dgrad_parts(const Convolution& convolution) {
-  std::vector<WindowPart> parts;
-  for (const Phase& depth : phases_along(convolution, 0))
-    for (const Phase& height : phases_along(convolution, 1))
-      for (const Phase& width : phases_along(convolution, 2))
-        parts.push_back(part_of_phases(convolution, {depth, height, width}));
-  return parts;
 }
 
 }  // namespace
@@ -158,20 +142,34 @@ std::int64_t RowMap::operator[](std::int64_t row) const noexcept {
   return mapped + row * scale;
 }
 
-std::vector<WindowPart> windows_of(const Convolution& convolution) {
-  switch (convolution.kind) {
+WindowParts::WindowParts(const Convolution& convolution) : convolution_(convolution) {
+  if (convolution.kind != ConvKind::dgrad) return;
+  for (std::size_t d = 0; d < phases_.size(); ++d) phases_[d] = phases_along(convolution, d);
+}
+
+std::size_t WindowParts::size() const noexcept {
+  if (convolution_.kind != ConvKind::dgrad) return 1;
+  return phases_[0].size() * phases_[1].size() * phases_[2].size();
+}
+
+WindowPart WindowParts::operator[](std::size_t index) const {
+  switch (convolution_.kind) {
     case ConvKind::fprop:
-      return {{images_by_taps(convolution, convolution.a_strides),
-               filters_by_taps(convolution, convolution.b_strides), RowMap()}};
-    case ConvKind::dgrad:
-      return dgrad_parts(convolution);
+      return {images_by_taps(convolution_, convolution_.a_strides),
+              filters_by_taps(convolution_, convolution_.b_strides), RowMap()};
+    case ConvKind::dgrad: {
+      const std::size_t above = index / phases_[2].size();
+      return part_of_phases(convolution_, {phases_[0][above / phases_[1].size()],
+                                           phases_[1][above % phases_[1].size()],
+                                           phases_[2][index % phases_[2].size()]});
+    }
     case ConvKind::wgrad:
       break;
   }
-  return {{with_taps_as_lanes(pixels_alone(convolution, convolution.output,
-                                           convolution.filters / convolution.groups,
-                                           convolution.a_strides)),
-           with_taps_as_lanes(images_by_taps(convolution, convolution.b_strides)), RowMap()}};
+  return {with_taps_as_lanes(pixels_alone(convolution_, convolution_.output,
+                                          convolution_.filters / convolution_.groups,
+                                          convolution_.a_strides)),
+          with_taps_as_lanes(images_by_taps(convolution_, convolution_.b_strides)), RowMap()};
 }
 
 }  // namespace gemmery::operation

@@ -8,6 +8,7 @@
 
 #include <gemmery/convolution.hpp>
 
+#include "core/index_iterator.hpp"
 #include "operation/window.hpp"
 
 namespace gemmery::operation {
@@ -40,8 +41,33 @@ struct WindowPart {
   RowMap rows;
 };
 
-// One part, or for dgrad one for each phase of the stride that a tap reaches. All pixels of a phase
-// use the same taps, so no zeros between pixels of dy are multiplied.
-std::vector<WindowPart> windows_of(const Convolution& convolution);
+// One phase of a dgrad along a dimension: pixels first + stride * m, m < count, use the taps tap +
+// tap_step * j, j < taps, at origin + m - output_step * j of dy.
+struct WindowPhase {
+  std::int64_t first, count;
+  std::int64_t tap, tap_step, taps;
+  std::int64_t origin, output_step;
+};
+
+// The parts of a convolution: one, or for dgrad one for each phase of the stride that a tap
+// reaches. All pixels of a phase use the same taps, so no zeros between pixels of dy are
+// multiplied. There may be as many phases as pixels, so each part is made when it is asked for.
+class WindowParts {
+ public:
+  explicit WindowParts(const Convolution& convolution);
+
+  std::size_t size() const noexcept;
+  bool empty() const noexcept { return size() == 0; }
+  WindowPart operator[](std::size_t index) const;
+  WindowPart front() const { return (*this)[0]; }
+  IndexIterator<WindowParts> begin() const noexcept { return {*this, 0}; }
+  IndexIterator<WindowParts> end() const noexcept { return {*this, size()}; }
+
+ private:
+  Convolution convolution_;
+  std::array<std::vector<WindowPhase>, 3> phases_;  // of a dgrad
+};
+
+inline WindowParts windows_of(const Convolution& convolution) { return WindowParts(convolution); }
 
 }  // namespace gemmery::operation

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/served_convolutions.hpp"
@@ -147,9 +148,16 @@ TEST_P(ConvolutionOnDevices, what_is_not_served_is_refused_by_name) {
             "B: expected filters whose taps and channels are adjacent, got other strides");
   EXPECT_EQ(of("conv2d_wgrad 2x8x8x8 k=8 r=3 s=3 a=f16/strides=2000,100,10"),
             "A: expected pixels at one distance, got other strides");
-  EXPECT_EQ(of("conv2d_dgrad 2x8x8x8 k=8 r=3 s=3 pad=1 stride=2 a=f16 epilogue=\"D = accum; sums = "
-               "sum(D)\" sums=f32[n]"),
-            "epilogue: expected no reductions beside a dgrad with a stride, got some");
+  const std::string strided =
+      "conv2d_dgrad 2x8x8x8 k=8 r=3 s=3 pad=1 stride=2 a=f16 epilogue=\"D = "
+      "accum; sums = sum(D)\" sums=f32";
+  if (std::string_view(GetParam().family) == "simt")
+    EXPECT_EQ(of((strided + "[n]").c_str()),
+              "epilogue: expected no reductions beside a dgrad with a stride, got some");
+  else
+    EXPECT_EQ(of((strided + "[m]").c_str()),
+              "epilogue: expected reductions to a value of each channel, image or group, or of "
+              "all, beside a dgrad with a stride, got a value of each pixel");
 }
 
 // Phases with many taps, few and none, by every layout of their rows.
@@ -191,6 +199,21 @@ TEST(ConvolutionOnTensorCores, splits_cover_all_pixels_and_repeat_bit_for_bit) {
       EXPECT_TRUE(kernel.metadata().deterministic);
     }
   }
+}
+
+// Each phase has tiles, some of them beyond its last row, whose parts are nothing.
+TEST(ConvolutionOnTensorCores, strided_gradients_reduce_over_all_phases) {
+  Draw draw(tests::random_seed(), 1);
+  for (const char* const text :
+       {"conv2d_dgrad 2x15x14x16 k=24 r=3 s=3 pad=1 stride=2 a=f16 out=f32 epilogue=\"D = accum + "
+        "bias; sums = sum(D); peak = max(abs(D))\" bias=f32[n] sums=f32[n] peak=f32[1]",
+        "conv2d_dgrad 2x30x31x6 k=10 r=3 s=3 pad=1 stride=9 a=f16 groups=2 epilogue=\"D = accum * "
+        "2; "
+        "sums = sum(D); least = min(D)\" sums=f32[l,n] least=f32[n]",
+        "conv3d_dgrad 3x5x6x7x8 k=8 t=2 r=3 s=3 pad=1 stride=2,3,2 a=bf16 batch=images "
+        "epilogue=\"D = "
+        "accum; sums = sum(D); peak = amax(D)\" sums=f32[l,n] peak=f32[l,1]"})
+    expect_right_by_any(parse_problem(text), sm80, draw);
 }
 
 // 8-bit floats, from sm_89 on.

@@ -227,8 +227,19 @@ TEST(ConvolutionOnHopper, limits_are_refused_by_name) {
   EXPECT_EQ(
       of("conv3d_fprop 2x40x8x8x64 k=64 t=3 r=1 s=1 pad=17,0,0 a=f16"),
       "A: expected a first tap from its first pixel by -16 to 15 pixels along depth, got -17");
-  EXPECT_EQ(of("conv2d_fprop 2x8x8x12 k=64 r=3 s=3 pad=1 a=f16"),
+  EXPECT_EQ(of("conv2d_fprop 2x8x8x16 k=64 r=3 s=3 pad=1 a=f16/ld=20"),
             "A: expected alignment in bytes of 16, got 8");
+  // The stem of a network.
+  const char* const stem = "conv2d_fprop 2x224x224x3 k=64 r=7 s=7 pad=3 stride=2 a=f16";
+  EXPECT_EQ(
+      of(stem),
+      "A: expected channels of a pixel in units of 16 bytes, which TMA copies, got 3 channels "
+      "of 6 bytes (sm80 copies any number)");
+  EXPECT_EQ(reason_of(parse_problem(stem).problem, {"sm80", hopper.device}), "");
+  EXPECT_EQ(
+      of("conv2d_wgrad 2x8x8x12 k=64 r=3 s=3 pad=1 a=f16"),
+      "B: expected channels of a pixel in units of 16 bytes, which TMA copies, got 12 channels "
+      "of 24 bytes (sm80 copies any number)");
   EXPECT_EQ(of("conv2d_fprop 2x8x8x48 k=64 r=3 s=3 pad=1 groups=2 a=f16"),
             "A: expected channels of a group in multiples of 64, got 24");
   EXPECT_EQ(of("conv2d_dgrad 2x8x8x64 k=48 r=3 s=3 pad=1 groups=2 a=bf16"),

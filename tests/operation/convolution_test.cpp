@@ -236,6 +236,23 @@ TEST(ConvWindows, strided_dgrad_multiplies_no_zero_between_pixels) {
       }
 }
 
+// A part for each of a million phases would take a gigabyte, so each is made when it is asked for.
+TEST(ConvWindows, as_many_phases_as_pixels_are_made_one_at_a_time) {
+  const Convolution convolution =
+      *parse_problem("conv2d_dgrad 1x1024x1024x3 k=5 r=1024 s=1024 stride=1024 a=f32")
+           .problem.convolution;
+  const operation::WindowParts parts = operation::windows_of(convolution);
+  ASSERT_EQ(parts.size(), std::size_t{1} << 20);
+  for (const std::size_t index :
+       {std::size_t{0}, std::size_t{1}, std::size_t{4 * 1024 + 7}, parts.size() - 1}) {
+    const operation::WindowPart part = parts[index];
+    const auto pixel = static_cast<std::int64_t>(index);
+    EXPECT_EQ(part.rows[0], pixel) << "its only pixel";
+    EXPECT_EQ(part.b.origin[1], pixel / 1024) << "its only tap";
+    EXPECT_EQ(part.b.origin[2], pixel % 1024);
+  }
+}
+
 // --- lines --------------------------------------------------------------------------------------
 
 TEST(ConvLine, prints_what_it_reads) {

@@ -281,6 +281,11 @@ class StagedProgram {
     return tensor.varies_n ? columns : 1;
   }
 
+  GEMMERY_HOST_DEVICE
+  static constexpr bool reduces_to_rows(const abi::EpilogueTensor& output) {
+    return output.reduction != abi::Reduction::none && output.varies_m;
+  }
+
   template <int output = 0>
   __device__ __forceinline__ void clear() {
     if constexpr (output < Epilogue::outputs) {
@@ -300,9 +305,8 @@ class StagedProgram {
   };
   __device__ __forceinline__ RowOfOut find_row(unsigned row) const {
     if constexpr (!abi::finds_rows_of_out(design)) return {row, params_.m};
-    static_assert(
-        design.has_indices || !abi::finds_rows_of_out(design) || !has_reductions<Epilogue>(),
-        "reductions need adjacent rows");
+    static_assert(!design.has_phases || !has_any_output<Epilogue>(reduces_to_rows),
+                  "reductions to rows need adjacent rows");
     const int row_of_out = row < params_.m ? rows_of_out_[row - corner_.row] : no_element;
     if (row_of_out == no_element) return {0, 0};
     return {static_cast<unsigned>(row_of_out), static_cast<unsigned>(row_of_out) + 1};
@@ -410,6 +414,8 @@ class StagedProgram {
       return {epilogue_, {{group_, corner_.row, corner_.column}, rows_of_out_}};
     else if constexpr (has_groups)
       return {epilogue_, {group_, corner_.row, corner_.column}};
+    else if constexpr (design.has_phases)  // rows count in one phase
+      return {epilogue_, {corner_.batch, group_.begin, corner_.column, params_.m, params_.n}};
     else
       return {epilogue_, {corner_.batch, corner_.row, corner_.column, params_.m, params_.n}};
   }

@@ -15,8 +15,10 @@
 
 namespace gemmery::device {
 
-/// Calls finish(gemm, share) for every tile of this block, in all phases.
-template <abi::Sm80Design design, class Finish>
+/// Calls finish(gemm, share) for every tile of this block, in all phases; if `visits_all`, for
+/// tiles beyond the last row of a phase, too, which have no row of out: they have parts of
+/// reductions.
+template <abi::Sm80Design design, bool visits_all, class Finish>
 __device__ __forceinline__ void for_each_phased_sm80_tile(const abi::Sm80PhaseParams& params,
                                                           Finish&& finish) {
   static_assert(abi::find_fault(design) == abi::Sm80Fault::none,
@@ -32,17 +34,24 @@ __device__ __forceinline__ void for_each_phased_sm80_tile(const abi::Sm80PhasePa
         abi::position_of<design.raster>(params.conv.gemm.order, unit);
     const unsigned first_row =
         find_phase_tile<design.tile_m, abi::thread_count(design)>(params, position.row, kept, rows);
-    if (first_row >= kept.rows) continue;
+    const bool is_beyond = first_row >= kept.rows;
+    if (!visits_all && is_beyond) continue;
     abi::Sm80Params own = params.conv.gemm;
     own.m = kept.rows;
-    own.k = kept.k;
+    own.k = visits_all && is_beyond ? 0 : kept.k;
     own.k_blocks = abi::tiles_along(own.k, design.tile_k);
     const GroupedTilePlace place{
         .corner = {.batch = position.batch,
                    .row = first_row,
                    .column = position.column * static_cast<unsigned>(design.tile_n)},
         .first_k = 0,
-        .group = {}};
+        // Of reductions: where the tile begins if the tiles of all phases are counted.
+        .group = {.ragged = abi::RaggedExtent::m,
+                  .group = 0,
+                  .begin = position.row * static_cast<unsigned>(design.tile_m),
+                  .end = 0,
+                  .m = 0,
+                  .n = 0}};
     Sm80Gemm<design> gemm(own, shared, nullptr, place, {.of_a = nullptr, .of_out = rows},
                           {&kept.a, &kept.b});
     UnitShares<abi::SplitMode::none> shares(own.split, own.k_blocks, 0);
@@ -55,7 +64,7 @@ __device__ __forceinline__ void for_each_phased_sm80_tile(const abi::Sm80PhasePa
 /// The kernel: threads and shared memory are those of gemm/sm80.cuh; any grid along x.
 template <abi::Sm80Design design>
 __device__ inline void sm80_phase_gemm(const abi::Sm80PhaseParams& params) {
-  for_each_phased_sm80_tile<design>(
+  for_each_phased_sm80_tile<design, false>(
       params, [](Sm80Gemm<design>& gemm, const TileShare& share) { gemm.store(share); });
 }
 
@@ -63,10 +72,10 @@ __device__ inline void sm80_phase_gemm(const abi::Sm80PhaseParams& params) {
 template <abi::Sm80Design design, class Epilogue, class EpilogueParams>
 __device__ inline void sm80_phase_gemm(
     const abi::ProgramParams<abi::Sm80PhaseParams, EpilogueParams>& params) {
-  for_each_phased_sm80_tile<design>(params.gemm,
-                                    [&](Sm80Gemm<design>& gemm, const TileShare& share) {
-                                      gemm.template store<Epilogue>(share, params.epilogue);
-                                    });
+  for_each_phased_sm80_tile<design, has_reductions<Epilogue>()>(
+      params.gemm, [&](Sm80Gemm<design>& gemm, const TileShare& share) {
+        gemm.template store<Epilogue>(share, params.epilogue);
+      });
 }
 
 }  // namespace gemmery::device

@@ -69,18 +69,22 @@ bool has_nonfinite(const PanelSource& source) {
 
 }  // namespace
 
-std::vector<ProductPart> product_parts(const GemmArguments& arguments, std::int64_t batch) {
+ProductParts::ProductParts(const GemmArguments& arguments, std::int64_t batch)
+    : arguments_(&arguments), batch_(batch) {
+  if (arguments.problem().convolution) windows_.emplace(*arguments.problem().convolution);
+}
+
+ProductPart ProductParts::operator[](std::size_t index) const {
+  const GemmArguments& arguments = *arguments_;
   const GemmProblem& problem = arguments.problem();
-  if (!problem.convolution) return {{panel_sources(arguments, batch), RowMap()}};
-  const void* const a = data_of(arguments.a(), problem.a.batch_stride, batch);
-  const void* const b = data_of(arguments.b(), problem.b.batch_stride, batch);
+  if (!windows_) return {panel_sources(arguments, batch_), RowMap()};
+  const operation::WindowPart part = (*windows_)[index];
   const bool is_read = arguments.alpha() != 0;
-  std::vector<ProductPart> parts;
-  for (const operation::WindowPart& part : operation::windows_of(*problem.convolution))
-    parts.push_back({{make_source(problem.a.dtype, a, part.a, is_read),
-                      make_source(problem.b.dtype, b, part.b, is_read)},
-                     part.rows});
-  return parts;
+  return {{make_source(problem.a.dtype, data_of(arguments.a(), problem.a.batch_stride, batch_),
+                       part.a, is_read),
+           make_source(problem.b.dtype, data_of(arguments.b(), problem.b.batch_stride, batch_),
+                       part.b, is_read)},
+          part.rows};
 }
 
 bool may_multiply_padding(const GemmArguments& arguments, std::int64_t batch) {

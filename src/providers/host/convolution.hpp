@@ -5,10 +5,11 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
+#include <optional>
 
 #include <gemmery/arguments.hpp>
 
+#include "core/index_iterator.hpp"
 #include "operation/conv_windows.hpp"
 #include "providers/host/pack.hpp"
 #include "providers/host/panel_sources.hpp"
@@ -22,7 +23,25 @@ struct ProductPart {
 };
 
 // The parts of a convolution (operation::windows_of), or the whole product of any other problem.
-std::vector<ProductPart> product_parts(const GemmArguments& arguments, std::int64_t batch);
+// Each is made when it is asked for. The arguments must outlive them.
+class ProductParts {
+ public:
+  ProductParts(const GemmArguments& arguments, std::int64_t batch);
+
+  std::size_t size() const noexcept { return windows_ ? windows_->size() : 1; }
+  bool empty() const noexcept { return size() == 0; }
+  ProductPart operator[](std::size_t index) const;
+  IndexIterator<ProductParts> begin() const noexcept { return {*this, 0}; }
+  IndexIterator<ProductParts> end() const noexcept { return {*this, size()}; }
+
+ private:
+  const GemmArguments* arguments_;
+  std::int64_t batch_;
+  std::optional<operation::WindowParts> windows_;  // of a convolution
+};
+inline ProductParts product_parts(const GemmArguments& arguments, std::int64_t batch) {
+  return ProductParts(arguments, batch);
+}
 
 // True if products of zeros in padding may be NaN: the convolution has padding, and the other
 // operand has an infinity or NaN. A kernel may compute these products or leave them out.

@@ -304,9 +304,10 @@ Comparison compare_sampled_elements(const GemmArguments& arguments, const Declar
   if (problem.m == 0 || problem.n == 0 || problem.l == 0) return comparison;
   for (int i = 0; i < count; ++i) {
     const std::int64_t batch = below(problem.l);
-    const std::vector<ProductPart> parts = product_parts(arguments, batch);
+    const ProductParts parts = product_parts(arguments, batch);
     if (parts.empty()) return comparison;
-    const ProductPart& part = parts[static_cast<std::size_t>(below(std::ssize(parts)))];
+    const ProductPart part =
+        parts[static_cast<std::size_t>(below(static_cast<std::int64_t>(parts.size())))];
     const std::int64_t part_row = below(part.panels.a.lanes);
     const std::int64_t column = below(problem.n);
     const std::int64_t row = part.rows[part_row];

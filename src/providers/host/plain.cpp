@@ -28,7 +28,7 @@ struct Means {
 
 // Collects the accumulators of parts of a product in the rows of out, and writes out at the end.
 template <class T, class Sum, class Multiply, class Writer>
-void run_parts(const GemmArguments& arguments, const std::vector<ProductPart>& parts,
+void run_parts(const GemmArguments& arguments, const ProductParts& parts,
                const TileKernel<T>& kernel, int threads, const Multiply& multiply,
                const Writer& writer) {
   static thread_local Scratch scratch;
@@ -83,9 +83,11 @@ void run_matrix(const GemmArguments& arguments, const TileKernel<T>& kernel, int
                 std::int64_t batch, const Writer& writer) {
   if (!arguments.problem().convolution)
     return run_whole(arguments, panel_sources(arguments, batch), kernel, threads, writer);
-  const std::vector<ProductPart> parts = product_parts(arguments, batch);
-  const bool is_whole = parts.size() == 1 && parts.front().rows.is_identity();
-  if (is_whole) return run_whole(arguments, parts.front().panels, kernel, threads, writer);
+  const ProductParts parts = product_parts(arguments, batch);
+  if (parts.size() == 1) {
+    const ProductPart part = parts[0];
+    if (part.rows.is_identity()) return run_whole(arguments, part.panels, kernel, threads, writer);
+  }
   if constexpr (std::is_same_v<T, float>) {
     if (arguments.problem().accumulator == DType::int32)
       return run_parts<T, std::int32_t>(

@@ -46,13 +46,25 @@ bool are_pixels_of_a_matrix(const GemmProblem& problem) noexcept {
 }
 
 std::string find_window_failure(const GemmProblem& problem) {
-  if (has_phases(*problem.convolution) && has_reductions(problem.epilogue))
-    return "epilogue: expected no reductions beside a dgrad with a stride, got some";
   const ConvKind kind = problem.convolution->kind;
   if (kind == ConvKind::fprop && !are_filters_matrix(*problem.convolution))
     return "B: expected filters whose taps and channels are adjacent, got other strides";
   if (kind == ConvKind::wgrad && !are_pixels_of_a_matrix(problem))
     return "A: expected pixels at one distance, got other strides";
+  return {};
+}
+
+std::string find_phase_reduction_failure(const GemmProblem& problem) {
+  if (!has_phases(*problem.convolution) || !has_reductions(problem.epilogue)) return {};
+  return "epilogue: expected no reductions beside a dgrad with a stride, got some";
+}
+
+std::string find_pixel_reduction_failure(const GemmProblem& problem) {
+  if (!has_phases(*problem.convolution)) return {};
+  for (const abi::EpilogueTensor& output : program_tensors(problem.epilogue, false).outputs)
+    if (output.reduction != abi::Reduction::none && output.varies_m)
+      return "epilogue: expected reductions to a value of each channel, image or group, or of all, "
+             "beside a dgrad with a stride, got a value of each pixel";
   return {};
 }
 

@@ -28,9 +28,14 @@ std::int64_t pixel_stride_of_a(const GemmProblem& problem) noexcept;
 bool are_pixels_of_a_matrix(const GemmProblem& problem) noexcept;
 
 // The failed constraint of kernels that address elements by pixel and tap, in words; empty if there
-// is none. They support no gaps between taps and channels of w in fprop, no unequally spaced pixels
-// of dy in wgrad, and no reductions in a dgrad with a stride.
+// is none. They support no gaps between taps and channels of w in fprop, and no unequally spaced
+// pixels of dy in wgrad.
 std::string find_window_failure(const GemmProblem& problem);
+
+// Likewise of kernels that support no reductions in a dgrad with a stride, and of kernels that
+// support only those that combine all pixels of a matrix.
+std::string find_phase_reduction_failure(const GemmProblem& problem);
+std::string find_pixel_reduction_failure(const GemmProblem& problem);
 
 // The number of channels of one tap of A; they are adjacent.
 std::int64_t channels_of_a(const Convolution& convolution) noexcept;

@@ -29,6 +29,11 @@ namespace {
 std::string find_label_failure(const GemmProblem& problem, SimtArithmetic arithmetic);
 
 // Why sizes or a list in host memory do not fit the launch parameters; empty if they do.
+std::string find_conv_failure(const GemmProblem& problem) {
+  std::string failure = find_window_failure(problem);
+  return failure.empty() ? find_phase_reduction_failure(problem) : failure;
+}
+
 std::string find_size_failure(const GemmProblem& problem) {
   if (is_list(*problem.groups)) return find_list_failure(problem);
   if (!problem.groups->are_on_host) return {};
@@ -49,7 +54,7 @@ std::string find_failure(const Query& query) {
   }
   failure = find_output_failure(simt_outputs(*arithmetic), problem);
   if (failure.empty()) failure = find_math_failure(problem);
-  if (failure.empty() && problem.convolution) failure = find_window_failure(problem);
+  if (failure.empty() && problem.convolution) failure = find_conv_failure(problem);
   if (!failure.empty() || !problem.groups) return failure;
   failure = find_group_failure(problem);
   if (failure.empty()) failure = find_indexed_reduction_failure(problem);
@@ -312,7 +317,7 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
                                     rule.layout == LayoutRule::row ? problem.n : problem.m));
   };
   if (problem.convolution) {
-    std::string failure = find_window_failure(problem);
+    std::string failure = find_conv_failure(problem);
     if (failure.empty() && !holds_whole_channels(rules, problem))
       failure =
           fmt::format("A: expected channels of a tap in multiples of {} bytes", rules.a.alignment);

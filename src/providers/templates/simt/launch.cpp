@@ -55,11 +55,12 @@ abi::SimtParams gemm_params(const GemmArguments& arguments, const abi::SimtDesig
 abi::SimtConvParams conv_params(const GemmArguments& arguments, abi::SimtParams gemm) {
   const GemmProblem& problem = arguments.problem();
   // A stride of 1 has one phase, even without a tap that reaches out.
-  const std::vector<operation::WindowPart> parts = operation::windows_of(*problem.convolution);
+  const operation::WindowParts parts = operation::windows_of(*problem.convolution);
   if (problem.convolution->kind == ConvKind::wgrad)
     gemm.a.column_stride = pixel_stride_of_a(problem);
   if (parts.empty()) return {.gemm = gemm, .a = {}, .b = {}};
-  return {.gemm = gemm, .a = window_params(parts.front().a), .b = window_params(parts.front().b)};
+  const operation::WindowPart first = parts.front();
+  return {.gemm = gemm, .a = window_params(first.a), .b = window_params(first.b)};
 }
 
 abi::SimtGroupTableParams table_params(const GemmArguments& arguments, const abi::SimtParams& gemm,

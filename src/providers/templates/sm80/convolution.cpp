@@ -89,4 +89,17 @@ bool holds_whole_channels(const OperandRule& rule, const Convolution& convolutio
          divides_channels(rule, convolution.channels / convolution.groups);
 }
 
+bool transposes_few_bytes(const OperandRules& rules, Sm80Conv conv) noexcept {
+  const abi::ConvolutionKind kind = kind_of(conv);
+  const bool transposes =
+      kind == abi::ConvolutionKind::dgrad || kind == abi::ConvolutionKind::wgrad;
+  return transposes && bit_width(rules.a.dtype) == 8 &&
+         (rules.a.alignment < 4 || rules.b.alignment < 4);
+}
+
+std::string find_sm80_conv_failure(const GemmProblem& problem) {
+  std::string failure = find_window_failure(problem);
+  return failure.empty() ? find_pixel_reduction_failure(problem) : failure;
+}
+
 }  // namespace gemmery::templates

@@ -34,4 +34,10 @@ bool takes_conv_layouts(const OperandRules& rules, Sm80Conv conv) noexcept;
 bool holds_whole_channels(const OperandRule& rule, const Convolution& convolution,
                           bool is_a) noexcept;
 
+// True if a convolution transposes bytes that it copies one by one, or in pairs.
+bool transposes_few_bytes(const OperandRules& rules, Sm80Conv conv) noexcept;
+
+// Why no kernel supports a convolution, in words; empty if some do.
+std::string find_sm80_conv_failure(const GemmProblem& problem);
+
 }  // namespace gemmery::templates

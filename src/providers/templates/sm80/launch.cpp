@@ -124,8 +124,9 @@ void set_product(const Sm80Launch& launch, const abi::Sm80Params& params,
   const auto parts = operation::windows_of(*launch.problem.convolution);
   abi::Sm80ConvParams conv{.gemm = params, .a = {}, .b = {}};
   if (!parts.empty()) {
-    conv.a = window_params(parts.front().a);
-    conv.b = window_params(parts.front().b);
+    const operation::WindowPart first = parts.front();
+    conv.a = window_params(first.a);
+    conv.b = window_params(first.b);
   }
   if (!launch.design.has_phases) return plan.set_parameters(conv);
   plan.set_parameters(abi::Sm80PhaseParams{

@@ -38,7 +38,7 @@ const char* window_name(const GemmProblem& problem) { return is_wgrad(problem) ?
 
 // The only part, with both windows; nullopt if there are no pixels.
 std::optional<operation::WindowPart> part_of(const GemmProblem& problem) {
-  auto parts = operation::windows_of(*problem.convolution);
+  const auto parts = operation::windows_of(*problem.convolution);
   if (parts.empty()) return std::nullopt;
   return parts.front();
 }
@@ -99,6 +99,17 @@ std::string find_stride_failure(const GemmProblem& problem, bool is_a,
       return fmt::format("{}: expected elements of its own for each index, got a stride of 0",
                          is_a ? "A" : "B");
   return {};
+}
+
+// Of the operand in im2col mode: TMA copies no fewer bytes of a pixel.
+std::string find_pixel_failure(const GemmProblem& problem) {
+  const std::int64_t channels = all_channels(*problem.convolution);
+  const std::int64_t bytes = channels * static_cast<std::int64_t>(byte_width(problem.a.dtype));
+  if (bytes % widest_access == 0) return {};
+  return fmt::format(
+      "{}: expected channels of a pixel in units of {} bytes, which TMA copies, got {} channels of "
+      "{} bytes (sm80 copies any number)",
+      window_name(problem), widest_access, channels, bytes);
 }
 
 std::string find_alignment_failure(const GemmProblem& problem) {
@@ -183,7 +194,8 @@ std::string find_kind_failure(const GemmProblem& problem) {
 
 std::string find_sm90_conv_failure(const GemmProblem& problem) {
   const Convolution& convolution = *problem.convolution;
-  std::string failure = find_kind_failure(problem);
+  std::string failure = find_pixel_failure(problem);
+  if (failure.empty()) failure = find_kind_failure(problem);
   if (failure.empty()) failure = find_alignment_failure(problem);
   if (failure.empty()) failure = find_stride_failure(problem, true, convolution.a_strides);
   if (failure.empty()) failure = find_stride_failure(problem, false, convolution.b_strides);

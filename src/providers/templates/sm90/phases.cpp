@@ -256,7 +256,9 @@ std::vector<PhaseTaps> order_phases(const Convolution& convolution,
 
 void set_phases(const GemmProblem& problem, const PhaseOperands& operands,
                 const EncodePixels& encode, abi::Sm90PhaseParams& params) {
-  const auto parts = operation::windows_of(*problem.convolution);
+  std::vector<operation::WindowPart> parts;
+  const auto all = operation::windows_of(*problem.convolution);
+  for (const operation::WindowPart& part : all) parts.push_back(part);
   PhaseMaps maps(problem, operands, encode, params);
   abi::DgradPhase* phase = params.phases;
   for (const auto& [first, part] : order_phases(*problem.convolution, parts)) {
