@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GemmArguments from tensors of any framework, validated by the library, once.
+// Makes GemmArguments from tensors of any framework. The library validates them once.
 #include "arguments.hpp"
 #include "docs.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of an operation as Python holds them: the library's, with everything that keeps their
+// Arguments of an operation for Python: the library's arguments, and the objects that keep their
 // memory alive.
 #pragma once
 
@@ -24,13 +24,13 @@ struct NamedOperand {
   std::variant<double, ImportedTensor> value;
 };
 
-// A program with what it names, in the order in which it was given; D among it where it was.
+// A program with its named operands in the given order, including D if it was given.
 struct PyEpilogueArguments {
   nb::dict given;
   std::vector<NamedOperand> operands;
   EpilogueArguments native;  // without D, which is `out` for the library
 
-  // Throws what the library's throws.
+  // Throws the same errors as EpilogueArguments.
   PyEpilogueArguments(epilogue::Program program, nb::dict names, std::vector<NamedOperand> values);
   PyEpilogueArguments(PyEpilogueArguments&&) = default;
 
@@ -38,13 +38,13 @@ struct PyEpilogueArguments {
   const ImportedTensor* find_tensor(std::string_view name) const;
 };
 
-// What all arguments of operations derive from.
+// The base of all arguments of operations.
 struct PyRuntimeArguments {
   nb::object epilogue;     // a PyEpilogueArguments, or None
   nb::object performance;  // PerformanceControls, or None
 };
 
-// An operand of arguments whose operands were copied to a device: where it came from.
+// The origin of an operand that was copied to a device.
 struct StagedOperand {
   Tensor origin;
   Tensor copy;
@@ -53,7 +53,8 @@ struct StagedOperand {
 
 struct PyGemmArguments : PyRuntimeArguments {
   std::optional<GemmArguments> native;
-  // Operands of an epilogue without a product; then A and B are among the epilogue's, too.
+  // Elementwise arguments: an epilogue without a product. A and B are then operands of the
+  // epilogue, too.
   bool is_elementwise = false;
   ImportedTensor A, B, out;
   std::optional<ImportedTensor> C;
@@ -65,23 +66,24 @@ struct PyGemmArguments : PyRuntimeArguments {
   bool wants_deterministic = false;
   bool is_fake = false;
   bool is_meta = false;
-  bool must_finish = false;  // an operand is reused at once: every run waits for its end
+  bool must_finish = false;  // every run waits for its end: see ImportedTensor::is_reused_at_once
 
   const PyEpilogueArguments* epilogue_arguments() const;
   // The library's name of an operand: "epilogue.A" for A where there is no product.
   std::string native_name(const std::string& operand) const;
-  // Where D goes: `out`, unless the epilogue brings a tensor for it.
+  // The tensor that receives D: `out`, unless the epilogue binds D to another.
   const ImportedTensor& result() const;
 };
 
-// The stream to run on: `given`, or (None) what the operands' frameworks report. nullptr on the
-// CPU.
+// The stream to run on: `given`, or, if it is None, the current stream of the operands' frameworks.
+// nullptr on the CPU.
 void* stream_of(const PyGemmArguments& arguments, nb::handle given);
 
-// Throws Error (invalid_argument) for arguments without memory; `call` says what wanted it.
+// Throws Error (invalid_argument) for arguments without memory; `call` names the call that needs
+// it.
 void require_memory(const PyGemmArguments& arguments, std::string_view call);
 
-// Validates the operands that `arguments` holds and makes its native form of them.
+// Validates the operands of `arguments` and sets its native form.
 void validate(PyGemmArguments& arguments, nb::handle accumulator, double alpha, double beta,
               Math math);
 
@@ -90,22 +92,22 @@ nb::object stage(nb::handle self, Device device);
 PyGemmArguments staged_on(const PyGemmArguments& arguments, Device device);
 void finish_staged(const PyGemmArguments& arguments, void* handle);
 
-// A tensor that may be written; Error (invalid_argument) for a read-only one.
+// Imports a tensor that will be written; throws Error (invalid_argument) for a read-only one.
 ImportedTensor import_result(nb::handle object, std::string_view role);
 
 // True if the address of `given` can replace that of `bound`. Batches of 1 may be left out, and the
 // stride of an extent of 1 does not matter.
 bool has_same_layout(const Tensor& given, const Tensor& bound);
 
-// The address that a Python number is; Error (invalid_argument) for one that is none.
+// Converts a Python number to an address; throws Error (invalid_argument) for invalid ones.
 void* to_address(nb::handle number, std::string_view operand);
 
-// A tensor to take the place of an operand's; Error (invalid_argument) where it is of another
-// shape, type or device, has other strides, or may not be written and will be.
+// Imports a tensor that replaces an operand's. Throws Error (invalid_argument) if its shape, type,
+// device or strides differ, or if it is read-only and will be written.
 ImportedTensor import_replacement(const PyGemmArguments& arguments, const std::string& operand,
                                   nb::handle given);
 
-// Calls `visit(tensor)` for every tensor that arguments hold themselves.
+// Calls `visit(tensor)` for every tensor that the arguments own.
 template <class Arguments, class Visit>
 void for_each_held(Arguments& arguments, const Visit& visit) {
   visit(arguments.A);
@@ -116,24 +118,24 @@ void for_each_held(Arguments& arguments, const Visit& visit) {
   for (auto& tensor : arguments.replaced) visit(tensor);
 }
 
-// Keeps the tensors to which operands are bound now alive as long as the arguments, whatever
-// set_data binds later: a prepared launch holds their addresses and keeps the arguments alive.
+// Keeps the tensors to which operands are bound now alive as long as the arguments, even if
+// set_data binds others later: a prepared launch has their addresses and keeps the arguments alive.
 void keep_for_launch(PyGemmArguments& arguments);
 
 // Binds an operand to other memory; `given` is a tensor or an address.
 void set_operand_data(PyGemmArguments& arguments, const std::string& operand, nb::handle given);
 
-// The epilogue's and performance controls' types, checked and read.
+// Checks the types of the epilogue and the performance controls, and reads them.
 void read_common(PyGemmArguments& arguments);
 Math to_math(std::string_view word);
-// The options of arguments, with C and the epilogue that they hold.
+// The options of arguments, including their C and epilogue.
 GemmOptions options_of(const PyGemmArguments& arguments, double alpha, double beta, Math math);
-// What the memory of all operands is like.
+// Sets the flags that describe the memory of all operands.
 void note_memory(PyGemmArguments& arguments);
 
-// GroupedGemmArguments: with the sizes, or lists of tensors in place of A, B, out and C.
+// GroupedGemmArguments: has sizes, or lists of tensors in place of A, B, out and C.
 struct PyGroupedGemmArguments : PyGemmArguments {
-  std::optional<ImportedTensor> sizes;  // of 64 bits as twice as many int32
+  std::optional<ImportedTensor> sizes;  // 64-bit sizes as twice as many int32
   int size_bits = 32;
   // Indices of rows (or columns), in the same way.
   std::optional<ImportedTensor> gather, scatter;
@@ -143,7 +145,7 @@ struct PyGroupedGemmArguments : PyGemmArguments {
   } listed;
 };
 
-// ConvArguments: a class of its own for Python alone, as ElementwiseArguments is.
+// ConvArguments: a separate class only for Python, like ElementwiseArguments.
 struct PyConvArguments : PyGemmArguments {};
 struct PyElementwiseArguments : PyGemmArguments {};
 

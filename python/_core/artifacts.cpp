@@ -29,7 +29,7 @@ std::vector<std::string> targets_of(const PyArtifact& self) {
   return targets;
 }
 
-// "CompiledArtifact(Kernel(simt1_…) for sm_90)"; of a kernel of the user's own without targets.
+// "CompiledArtifact(Kernel(simt1_…) for sm_90)"; without targets for a user's kernel.
 std::string describe(const PyArtifact& self) {
   std::string targets;
   if (self.native) {
@@ -53,8 +53,7 @@ nb::object resources_of(const PyArtifact& self) {
 
 // --- code ---
 
-// The code for the first target, as `source` has it. PTX is compiled if it is asked for and
-// missing.
+// The code for the first target. PTX is compiled if it is requested and missing.
 KernelCode code_for_first_target(const PyArtifact& self, std::string_view call, bool with_ptx) {
   const Artifact& artifact = native_artifact(self, call);
   KernelCode code;
@@ -120,7 +119,7 @@ void launch(PyPreparedLaunch& self, nb::handle stream) {
   const auto* const arguments = nb::inst_ptr<PyGemmArguments>(self.arguments);
   void* const handle = stream_of(*arguments, stream);
   if (!self.device.is_cpu()) {
-    // A launch on a GPU takes less time than releasing the GIL and getting it back.
+    // A launch on a GPU takes less time than releasing and reacquiring the GIL.
     const Stream where = Stream::of(handle, self.device);
     if (self.device.type == DeviceType::emulated) {
       run_on(self.device, [&] {
@@ -183,7 +182,7 @@ void save(const std::string& path, const std::vector<StoredArtifact>& artifacts,
   });
 }
 
-// The bytes of a path as the system takes them; names need not be UTF-8.
+// The bytes of a path for system calls; names may be invalid UTF-8.
 std::string path_text(nb::handle path) {
   const auto bytes = nb::cast<nb::bytes>(nb::module_::import_("os").attr("fsencode")(path));
   std::string text(bytes.c_str(), bytes.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the native module share: its parts, and small conversions between Python and
-// C++.
+// Declarations that the files of the native module share: its parts, and small conversions between
+// Python and C++.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -56,8 +56,8 @@ void bind_user_kernels(nb::module_& module);
 
 // --- conversions ---------------------------------------------------------------------------------
 
-// The element type that a Python object stands for: DType, a name, a torch, NumPy or ml_dtypes
-// dtype. Throws Error (invalid_argument) for a word, TypeError for an object that names none.
+// The element type for a Python object: DType, a name, a torch, NumPy or ml_dtypes dtype. Throws
+// Error (invalid_argument) for an unknown name, TypeError for other objects.
 DType to_dtype(nb::handle object, std::string_view role);
 nb::object from_dtype(DType dtype);
 
@@ -68,22 +68,22 @@ Device to_device(nb::handle object, std::string_view role);
 Target to_target(nb::handle cc);
 
 // The facts of the architecture that `cc` names, from this machine's devices or the table of known
-// ones; also of a device by name ("h200"). Throws Error (unavailable) where nothing is known of it.
+// ones; also those of a device by name ("h200"). Throws Error (unavailable) for unknown ones.
 const DeviceInfo& info_of_architecture(nb::handle cc);
 
-// The exception that Python gets for an error, of the classes of gemmery.errors. Throws
-// nb::python_error if a signal's handler raises meanwhile.
+// The Python exception for an error, of a class in gemmery.errors. Throws nb::python_error if a
+// signal handler raises meanwhile.
 nb::object make_exception(const Error& error);
 
 // Makes `error` the __context__ of an exception that is raised in its place, so that a traceback
-// shows both. Does nothing if `error` is null or no Error.
+// shows both. Does nothing if `error` is null or not an Error.
 void add_context(const nb::python_error& raised, const std::exception_ptr& error) noexcept;
 
-// What a function of the user's raised to end the call that it was asked in, not to tell of a
-// fault: KeyboardInterrupt, SystemExit and what else is no Exception. Comes out of the call as it
-// is. Copied and destroyed with or without the GIL.
+// An exception of a user's function that ends the current call and is not an error:
+// KeyboardInterrupt, SystemExit and others that do not derive from Exception. It leaves the call
+// unchanged. Copied and destroyed with or without the GIL.
 struct PythonInterruption : Interruption {
-  // With the GIL.
+  // Requires the GIL.
   explicit PythonInterruption(nb::handle raised) : raised_(raised.inc_ref().ptr(), let_go) {}
   nb::handle exception() const { return raised_.get(); }
 
@@ -100,11 +100,11 @@ nb::tuple to_tuple(std::span<const std::int64_t> numbers);
 // The name of an object's class.
 std::string class_name(nb::handle object);
 
-// The UTF-8 of a str. Throws TypeError for another object, Error (invalid_argument) for a str that
-// has none: one with lone surrogates, as os.fsdecode makes of bytes.
+// The UTF-8 of a str. Throws TypeError for other objects, Error (invalid_argument) for a str with
+// lone surrogates, which os.fsdecode may produce.
 std::string to_text(nb::handle object, std::string_view role);
 
-// What a Python object holds; TypeError for one of another class, or one whose __init__ has not
+// The C++ object in a Python object. Throws TypeError for another class, or if __init__ has not
 // run.
 template <class Held>
 const Held& cast_for(nb::handle object, std::string_view parameter, std::string_view expected) {
@@ -116,31 +116,32 @@ const Held& cast_for(nb::handle object, std::string_view parameter, std::string_
 
 // --- calls that take long ------------------------------------------------------------------------
 
-// Lets other Python threads run while it lives.
+// While it exists, other Python threads may run.
 using WithoutGil = nb::gil_scoped_release;
 
-// What `ask` answers, asked while others run.
+// Calls `ask` without the GIL and returns its result.
 template <class Ask>
 auto without_gil(const Ask& ask) {
   const WithoutGil released;
   return ask();
 }
 
-// Runs `work` so that Ctrl-C ends it. In Python's main thread `work` runs in a thread of its own,
-// and `stop` is requested as soon as a signal's handler raises; compilations and launches on
-// emulated devices end then. The handler's exception is thrown once `work` has ended; what `work`
-// failed with is its context. Called with the GIL, which is released meanwhile.
+// Runs `work` so that Ctrl-C ends it. If called in Python's main thread, `work` runs in a separate
+// thread, and a stop is requested as soon as a signal handler raises; compilations and launches on
+// emulated devices end then. The handler's exception is thrown when `work` has ended; the error of
+// `work` is its context. Called with the GIL, which is released meanwhile.
 void run_interruptibly(const std::function<void(std::stop_token)>& work);
 
-// The same where `device` is emulated, so that launches take long. Elsewhere `work` runs in this
-// thread, without the GIL.
+// The same if `device` is emulated, since its launches take long. For other devices `work` runs in
+// this thread, without the GIL.
 void run_on(Device device, const std::function<void()>& work);
 
-// Names the NVRTC of the wheel nvidia-cuda-nvrtc to the library; false where this Python has none.
+// Passes the path of NVRTC in the wheel nvidia-cuda-nvrtc to the library; false if this Python has
+// no such wheel.
 bool offer_nvrtc_wheel();
 
-// Runs `work`; where it fails because no NVRTC was found and there is one in a wheel, offers that
-// and runs it once more.
+// Runs `work`. If it fails because no NVRTC was found and a wheel has one, uses that and runs
+// `work` once more.
 void with_nvrtc(const std::function<void()>& work);
 
 }  // namespace gemmery::python

@@ -25,8 +25,8 @@ bool is_main_thread() {
   return threading.attr("current_thread")().is(threading.attr("main_thread")());
 }
 
-// Threads that are made while it lives do not receive Ctrl-C, which would end their system calls
-// early.
+// Threads that are created while it exists do not receive SIGINT, which would interrupt their
+// system calls.
 class InterruptBlocked {
  public:
   InterruptBlocked() {
@@ -43,8 +43,7 @@ class InterruptBlocked {
   sigset_t before_{};
 };
 
-// Runs Python's handlers of the signals that have arrived. True if one raised; its exception stays
-// set.
+// Runs Python's handlers for pending signals. True if one raised; its exception remains set.
 bool has_handler_raised() {
   const nb::gil_scoped_acquire gil;
   return PyErr_CheckSignals() != 0;
@@ -84,7 +83,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Waits for its end or a signal, at most one millisecond. True if it has ended.
+  // Waits for the end of `work` or a signal, at most one millisecond. True if `work` has ended.
   bool wait() const {
     pollfd end{ended_, POLLIN, 0};
     ::poll(&end, 1, 1);

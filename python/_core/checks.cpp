@@ -22,14 +22,14 @@ Fill to_fill(std::string_view word) {
                .got = "\"" + std::string(word) + "\""});
 }
 
-// The problem of a line of text, or of arguments.
+// The problem of a text line or of arguments.
 ProblemLine line_of(nb::handle problem) {
   if (nb::isinstance<nb::str>(problem)) return parse_problem(to_text(problem, "problem"));
   cast_for<PyGemmArguments>(problem, "problem", "a line of text or GemmArguments");
   return parse_problem(nb::cast<std::string>(problem.attr("problem")));
 }
 
-// The device that was asked for; None: that of arguments, the CPU for a line of text.
+// The given device. If it is None: the arguments' device, or the CPU for a text line.
 Device device_for(nb::handle device, nb::handle problem) {
   if (!device.is_none()) return to_device(device, "device");
   if (!nb::isinstance<PyGemmArguments>(problem)) return Device::cpu();
@@ -85,7 +85,7 @@ bool lacks_nvrtc(const DoctorReport& report) {
 
 }  // namespace
 
-// The oracle needs the inputs, which are lost if a result was written over them.
+// The oracle needs the inputs. Throws if a result overwrote one of them.
 void require_inputs_to_stay(const GemmArguments& arguments) {
   const auto is_result = [&](const Tensor& tensor) {
     return tensor.data() == arguments.out().data() && tensor.element_count() != 0;

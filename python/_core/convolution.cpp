@@ -16,8 +16,8 @@ namespace {
 
 // --- tensors -------------------------------------------------------------------------------------
 
-// Channels last: what torch counts second. A tensor of lower rank broadcasts by NumPy's rule to the
-// logical shape, so leading extents of 1 are added first.
+// Moves the channels, torch's second dimension, to the end. A tensor of lower rank broadcasts to
+// the logical shape by NumPy's rule, so leading extents of 1 are added first.
 Tensor channels_last(const Tensor& tensor, int rank) {
   const int missing = rank - tensor.rank();
   std::vector<std::int64_t> shape, strides;
@@ -86,7 +86,7 @@ std::int64_t number_of(const PerDimension& numbers, std::size_t d) {
   return d < numbers.count() || numbers.count() == 1 ? numbers[d] : 1;
 }
 
-// torch's padding="same": as many outputs as pixels, the larger half behind.
+// torch's padding="same": as many outputs as pixels; the larger half of the padding is at the end.
 void pad_same(const Tensor& filter, ConvSettings& settings) {
   std::vector<std::int64_t> lower, upper;
   for (int d = 2; d < filter.rank(); ++d) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of the explicit description: made, compiled, launched; and the memory pool by the
-// words of its users.
+// Operations of the explicit description: construction, compilation, launch. Also the functions of
+// the memory pool.
 #include "describe.hpp"
 
 #include <nanobind/operators.h>
@@ -79,7 +79,7 @@ PyDescribedGroups make_groups(const PyGemmOperation& operation, describe::Schedu
   return {.operation = grouped, .native = std::move(arguments)};
 }
 
-// The operation as a job, for its own target or the given one.
+// A compile job for the operation, for its own target or the given one.
 CompileJob job_of(nb::handle operation, std::optional<Target> target) {
   if (nb::isinstance<PyConvOperation>(operation)) {
     const auto& conv = nb::cast<const PyConvOperation&>(operation).operation;
@@ -89,7 +89,7 @@ CompileJob job_of(nb::handle operation, std::optional<Target> target) {
   return {gemm, target.value_or(gemm.target())};
 }
 
-// For each operation None, or the exception that it failed with.
+// Compiles operations. Returns for each of them None or its exception.
 nb::list add_module(nb::sequence operations, nb::handle target) {
   const std::optional<Target> wanted =
       target.is_none() ? std::nullopt : std::optional(to_target(target));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Described operations and their arguments as Python holds them.
+// Described operations and their arguments for Python.
 #pragma once
 
 #include <utility>
@@ -15,7 +15,7 @@
 
 namespace gemmery::python {
 
-// A Kernel for Python, too: everything that serves kernels serves it.
+// Derives from Kernel in Python, too, so that all functions for kernels accept it.
 struct PyGemmOperation : PyKernel {
   describe::GemmOperationUniversal operation;
 
@@ -23,7 +23,7 @@ struct PyGemmOperation : PyKernel {
       : PyKernel{.kernel = described}, operation(std::move(described)) {}
 };
 
-// The memory that it points to is kept by the Python object that made it.
+// The Python object that created it keeps the memory alive.
 struct PyDescribedArguments {
   describe::GemmArguments native;
   bool is_compiled = false;  // its kernels are in the process-wide store
@@ -36,7 +36,7 @@ struct PyDescribedGroups {
   bool is_compiled = false;
 };
 
-// The same of a convolution.
+// The same for a convolution.
 struct PyConvOperation : PyKernel {
   describe::Conv2dOperation operation;
 
@@ -109,7 +109,7 @@ PyType_Slot* operation_slots() {
   return slots;
 }
 
-// The enumerators from 0 to `last`, under the names that the library gives them.
+// Binds the enumerators from 0 to `last` with the library's names.
 template <class Word>
 auto bind_words(nb::module_& module, const char* type, Word last, const char* doc) {
   nb::enum_<Word> words(module, type, doc);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words and value types of the explicit description. gemmery.describe has the classes that
-// users make; these are what it makes of them.
+// The enumerations and value types of the explicit description. gemmery.describe has the classes
+// that users construct, and converts them to these.
 #include <nanobind/operators.h>
 #include <nanobind/stl/array.h>
 

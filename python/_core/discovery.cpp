@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Discovery: which kernels run these arguments, best first, and why the others do not.
+// Discovery: the kernels that run given arguments, best first, and the reasons why others do not.
 #include <gemmery/discovery.hpp>
 #include <gemmery/problem.hpp>
 
@@ -65,9 +65,9 @@ nb::list list_of(const std::vector<RankedKernel>& answer, nb::handle metadata_fi
 }
 
 constexpr std::size_t most_kept_lists = 32;
-nb::handle kept_lists;  // the module's, which ends with the interpreter
+nb::handle kept_lists;  // owned by the module, which ends with the interpreter
 
-// The Python objects of cached answers, made once: the same query returns the same object. Called
+// The Python list for a cached answer, created once: the same query returns the same object. Called
 // with the GIL held.
 nb::list kept_list_of(const KernelList& answer) {
   static auto* const answers = new std::array<KernelList, most_kept_lists>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Epilogues: expressions with Python's operators, programs, and what they are bound to.
+// Epilogues: expressions with Python's operators, programs, and their operands.
 #include <map>
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's Error as the classes of gemmery.errors.
+// Converts the library's Error to the classes of gemmery.errors.
 #include "bindings.hpp"
 
 #include <exception>
@@ -8,7 +8,7 @@
 namespace gemmery::python {
 namespace {
 
-// A text may contain a file name, which need not be UTF-8; it is decoded as os.fsdecode does.
+// A text may contain a file name that is invalid UTF-8; it is decoded like os.fsdecode.
 nb::object text(std::string_view words) {
   PyObject* const decoded =
       PyUnicode_DecodeUTF8(words.data(), static_cast<Py_ssize_t>(words.size()), "surrogateescape");
@@ -59,7 +59,7 @@ void add_context(const nb::python_error& raised, const std::exception_ptr& error
     try {
       PyException_SetContext(raised.value().ptr(), make_exception(lost).release().ptr());
     } catch (const nb::python_error&) {
-      // Interrupted once more: the first interruption stands without a context.
+      // A second interruption: the first one is raised without a context.
     }
   } catch (...) {
   }

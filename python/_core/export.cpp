@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our tensors for other libraries: DLPack's capsules, in the form that the consumer understands.
+// Exports Tensor to other libraries by DLPack capsules, in the version that the consumer
+// understands.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -26,8 +27,8 @@ constexpr bool is_versioned = has_version(static_cast<const Layout*>(nullptr));
 template <class Layout>
 constexpr const char* capsule_name = is_versioned<Layout> ? "dltensor_versioned" : "dltensor";
 
-// An exported tensor until its consumer releases it; it keeps the Python object alive, whose memory
-// it is.
+// An exported tensor until its consumer releases it. It keeps the Python object alive that owns the
+// memory.
 template <class Layout>
 struct Exported {
   Layout managed;
@@ -36,8 +37,7 @@ struct Exported {
   PyObject* owner;
 };
 
-// May be called on any thread, and after the interpreter has exited, when nothing may be touched
-// any more.
+// May be called on any thread, and after the interpreter has exited; then it must not use Python.
 template <class Layout>
 void delete_exported(Layout* managed) {
   auto* const exported = static_cast<Exported<Layout>*>(managed->context);
@@ -78,7 +78,7 @@ template <class Layout>
 nb::object make_capsule(nb::handle owner, [[maybe_unused]] std::uint64_t flags) {
   auto filled = std::make_unique<Exported<Layout>>();
   fill_layout(*filled, nb::cast<const ImportedTensor&>(owner));
-  Exported<Layout>* const exported = filled.release();  // the capsule's from here on
+  Exported<Layout>* const exported = filled.release();  // owned by the capsule from here on
   exported->owner = owner.inc_ref().ptr();
   exported->managed.context = exported;
   exported->managed.deleter = delete_exported<Layout>;
@@ -147,8 +147,8 @@ nb::object copy_to(Device target, const Tensor& source) {
   return nb::cast(std::move(made));
 }
 
-// The consumer's stream waits for the legacy default stream, in whose order our memory is used by
-// default: it is synchronised, as it has no handle that both sides could wait on.
+// The consumer's stream must wait for the legacy default stream, on which a Tensor's memory is used
+// by default. That stream is synchronised, since the consumer's cannot wait for its handle.
 void wait_for_default_stream(Device device, nb::handle stream) {
   if (device.is_cpu()) return;
   if (PyLong_Check(stream.ptr()) && nb::cast<long>(stream) == -1) return;  // no order is wanted

@@ -26,7 +26,8 @@ bool is_int64(nb::handle object) {
   return name == "int64" || name == "torch.int64";
 }
 
-// Frameworks refuse to view scalars and strided arrays as another type, each in its own words.
+// Frameworks refuse to view scalars and strided arrays as another type, each with a different
+// error, so these are checked first.
 void check_vector(nb::handle object, std::string_view role) {
   const nb::object shape = object.attr("shape");
   if (nb::len(shape) != 1)
@@ -50,7 +51,7 @@ nb::object view_wide_sizes(nb::handle object, std::string_view role) {
   }
 }
 
-// What the library has no type for is no vector of sizes.
+// Imports sizes or indices; types that the library lacks are refused.
 ImportedTensor import_words(nb::handle object, std::string_view role) {
   try {
     return import_tensor(object, role);
@@ -144,7 +145,7 @@ std::vector<ImportedTensor> import_list(nb::handle given, const std::string& rol
   return tensors;
 }
 
-// What stands for a list where one tensor is asked for: its stream and its framework.
+// Represents a list of tensors in calls that take one tensor, with its stream and its framework.
 ImportedTensor first_of(const std::vector<ImportedTensor>& tensors) {
   ImportedTensor first;
   first.view = tensors.front().view;
@@ -161,7 +162,7 @@ struct ListOptions {
   Math math;
 };
 
-// What only groups that share tensors, or are masked, can be told.
+// Promises that apply only to groups that share tensors or are masked.
 struct SharedPromises {
   std::string_view ragged, outside;
   std::int32_t alignment;
@@ -212,7 +213,7 @@ void bind_list(PyGroupedGemmArguments& arguments, nb::handle A, nb::handle B, nb
           .as_gemm());
 }
 
-// Sizes of an array, or numbers of a list, which are kept.
+// Binds sizes: an array, or a list of numbers, which is copied.
 GroupIndices bind_sizes(PyGroupedGemmArguments& arguments, const GivenSizes& given,
                         std::vector<std::int64_t>& kept) {
   if (is_list(given.value)) {
@@ -230,7 +231,7 @@ GroupIndices bind_sizes(PyGroupedGemmArguments& arguments, const GivenSizes& giv
   return indices_of(*arguments.sizes, bits);
 }
 
-// Rows (or columns) by index, as they were given.
+// Rows (or columns) by index, as given.
 struct GivenIndices {
   nb::handle gather, scatter;
   std::int32_t divide;
@@ -370,7 +371,7 @@ PyType_Slot grouped_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_gr
                                {Py_tp_clear, reinterpret_cast<void*>(clear_grouped)},
                                {0, nullptr}};
 
-// Another array of as many sizes or indices of the same width in the same place.
+// Replaces an array of sizes or indices by one with the same length and width.
 void set_array(PyGroupedGemmArguments& arguments, const std::string& name, nb::handle given,
                std::optional<ImportedTensor>& held, int held_bits) {
   int bits = 32;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The class Kernel: what a kernel is, whether it serves, compiling and running it.
+// The class Kernel: metadata, support for arguments, compiling, running.
 #include "kernels.hpp"
 #include "docs.hpp"
 
@@ -66,11 +66,11 @@ std::vector<std::string> targets_of(const PyKernel& self) {
   return targets;
 }
 
-// gemmery.metadata builds it of the properties of the kernel.
+// gemmery.metadata builds it from the kernel's properties.
 nb::object metadata_of(nb::handle self) {
   auto& kernel = nb::cast<PyKernel&>(self);
   if (!kernel.metadata.is_valid()) {
-    // Never destroyed: the interpreter may be gone by then.
+    // Never destroyed, since the interpreter may have exited by then.
     static auto* const make = new nb::object(
         nb::module_::import_("gemmery.metadata").attr("KernelMetadata").attr("_of_kernel"));
     kernel.metadata = (*make)(self);
@@ -129,7 +129,7 @@ bool runs_here(const PyGemmArguments& arguments, nb::handle cc) {
   return cc.is_none() && !arguments.is_fake;
 }
 
-// For the device of the arguments: there it is loaded, too.
+// Compiles for the arguments' device and loads the code there.
 Artifact compile_and_load(const Kernel& kernel, const GemmArguments& arguments) {
   std::optional<Artifact> artifact;
   if (!arguments.device().is_cpu()) {
@@ -192,7 +192,7 @@ Workspace to_workspace(nb::handle workspace, const PyGemmArguments& arguments,
           static_cast<std::size_t>(memory.element_count()) * byte_width(memory.dtype())};
 }
 
-// A first run without an artifact compiles, which Ctrl-C must end. No device is touched: a stream
+// A first run without an artifact compiles, which Ctrl-C must end. No device is used, so a stream
 // that is being captured stays valid.
 void compile_before_first_run(PyKernel& self, const GemmArguments& arguments,
                               bool assume_supported) {
@@ -279,7 +279,7 @@ PyType_Slot kernel_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_ker
 }  // namespace
 
 nb::object to_status(const Status& status) {
-  // Never destroyed: the interpreter may be gone by then.
+  // Never destroyed, since the interpreter may have exited by then.
   static auto* const type = new nb::object(nb::module_::import_("gemmery.status").attr("Status"));
   static auto* const success = new nb::object((*type).attr("success")());
   if (status) return *success;
@@ -296,7 +296,7 @@ Target compile_target(const Kernel& kernel, nb::handle cc) {
   if (target.is_cpu() || target.suffix != 0) return target;
   const DeviceInfo& device = info_of_architecture(cc);
   const Target own = kernel.family().target_for(kernel, device);
-  return runs_on(own, device.target) ? own : target;  // which compiling for it refuses by name
+  return runs_on(own, device.target) ? own : target;  // compiling for `target` throws then
 }
 
 void bind_kernels(nb::module_& module) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels and artifacts as Python holds them.
+// Kernels and artifacts for Python.
 #pragma once
 
 #include <map>
@@ -16,13 +16,13 @@ namespace gemmery::python {
 
 struct PyKernel {
   Kernel kernel;
-  std::optional<double> predicted_us = std::nullopt;  // for the problem that was asked about
+  std::optional<double> predicted_us = std::nullopt;  // for the problem of the query
   bool is_measured = false;
-  nb::object metadata = {};  // built when it is asked for
+  nb::object metadata = {};  // built on request
   bool has_run = false;      // without an artifact: its code is in the process-wide store
 };
 
-// A compiled kernel of the library, or of a kernel of the user's own: then two Python objects.
+// A compiled kernel of the library, or of the user; the latter consists of two Python objects.
 struct PyArtifact {
   std::optional<Artifact> native;
   nb::object compiled_obj;
@@ -31,23 +31,23 @@ struct PyArtifact {
 
 struct PyPreparedLaunch {
   PreparedLaunch launch;
-  nb::object arguments;  // keep the memory alive
+  nb::object arguments;  // keeps the memory alive
   Device device;
-  std::map<std::string, ImportedTensor> patched;  // what set_data bound in its place
-  bool must_finish = false;                       // as the arguments', or one that was patched
+  std::map<std::string, ImportedTensor> patched;  // tensors that set_data has bound instead
+  bool must_finish = false;                       // true for the arguments or a patched tensor
 };
 
-// Throws Error (invalid_argument) for an artifact of a kernel of the user's own.
+// Throws Error (invalid_argument) for an artifact of a user's kernel.
 const Artifact& native_artifact(const PyArtifact& artifact, std::string_view call);
 
 // The facts of the device that arguments are on, or of the architecture that `cc` names.
 const DeviceInfo& info_for(const PyGemmArguments& arguments, nb::handle cc);
 
-// Which target of a kernel serves `cc`: an int or a device name mean a device, "sm_90a" is exact.
+// The target of a kernel for `cc`: an int or a device name mean a device, "sm_90a" is exact.
 Target compile_target(const Kernel& kernel, nb::handle cc);
 
-// Holds the result that arguments have against the oracle; `handle` is the stream that it was put
-// on. Throws Error (unsupported) where an input was, or will be, overwritten in place.
+// Compares the result in the arguments with the oracle; `handle` is the stream on which it was
+// computed. Throws Error (unsupported) if an input was, or will be, overwritten in place.
 VerifyReport check_against_oracle(const PyGemmArguments& arguments, const Kernel& kernel,
                                   void* handle);
 void require_inputs_to_stay(const GemmArguments& arguments);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the library for Python's logging. They come from any thread, some of which hold
-// locks: they are kept until Python's main thread has time for them.
+// Passes the library's messages to Python's logging. They come from any thread, some with locks
+// held, so they are queued until Python's main thread handles them.
 #include <gemmery/log.hpp>
 
 #include <deque>
@@ -21,7 +21,7 @@ struct Message {
 struct Waiting {
   std::mutex mutex;
   std::deque<Message> messages;
-  bool is_called = false;  // Python has been asked to take them
+  bool is_called = false;  // Python has been asked to call `deliver`
   PyObject* receiver = nullptr;
 };
 
@@ -30,10 +30,10 @@ Waiting& waiting() {
   return *instance;
 }
 
-// As long as nobody takes them, so many are kept; later ones are dropped.
+// The limit of queued messages; further ones are dropped.
 constexpr std::size_t most_waiting = 1000;
 
-// In Python's main thread, with the GIL.
+// Runs in Python's main thread, with the GIL.
 int deliver(void*) {
   std::deque<Message> messages;
   nb::object receiver;

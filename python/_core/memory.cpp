@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of our own, copies between devices, and the Python class Tensor.
+// Memory of the library, copies between devices, and the Python class Tensor.
 #include "docs.hpp"
 #include "tensors.hpp"
 
@@ -33,7 +33,7 @@ std::size_t width_of(const Tensor& tensor) {
 bool is_dense(const Tensor& tensor) {
   if (tensor.has_pointers()) return false;
   std::int64_t expected = 1;
-  int counted = 0;  // dimensions that are neighbours so far, and those without extent
+  int counted = 0;  // dimensions that are contiguous so far, and those of extent 1
   for (int d = 0; d < tensor.rank(); ++d) counted += tensor.extent(d) == 1 ? 1 : 0;
   while (counted < tensor.rank()) {
     int next = 0;
@@ -114,7 +114,7 @@ void copy_strided(const Tensor& destination, const Tensor& source, void* handle)
     copy_host(destination, source);
     return;
   }
-  HostImage image = image_of(destination, handle);  // gaps between elements keep what they hold
+  HostImage image = image_of(destination, handle);  // gaps between elements keep their contents
   copy_host(image.view, source);
   const ByteRange range = byte_range(destination);
   copy(reinterpret_cast<void*>(range.first), destination.device(), image.bytes.data(),
@@ -141,7 +141,7 @@ void copy_strided(const Tensor& destination, const Tensor& source, void* handle)
 
 ImportedTensor allocate(std::span<const std::int64_t> shape, DType dtype, Device device,
                         std::span<const std::int64_t> strides) {
-  // Checks the shape before anything is multiplied.
+  // Checks the shape before its extents are multiplied.
   const Tensor shaped(nullptr, dtype, shape, device);
   const std::size_t bytes = static_cast<std::size_t>(shaped.element_count()) * width_of(shaped);
   auto buffer = std::make_shared<Buffer>(std::max<std::size_t>(bytes, 1), default_stream(device));

@@ -30,8 +30,8 @@ bool is_written(const PyGemmArguments& arguments, const std::string& operand) {
   return false;
 }
 
-// Where the tensor of an operand is kept. Tensors of an epilogue belong to its
-// EpilogueArguments, which several arguments may share: their replacements are kept in `patched`.
+// The variable that keeps an operand's tensor. Tensors of an epilogue belong to its
+// EpilogueArguments, which several arguments may share, so replacements are kept in `patched`.
 ImportedTensor& place_of(PyGemmArguments& arguments, const std::string& operand) {
   if (operand == "A") return arguments.A;
   if (operand == "B") return arguments.B;
@@ -90,7 +90,7 @@ ImportedTensor import_replacement(const PyGemmArguments& arguments, const std::s
                                   nb::handle given) {
   ImportedTensor tensor = is_written(arguments, operand) ? import_result(given, operand)
                                                          : import_tensor(given, operand);
-  // A name that nobody knows is the library's to refuse.
+  // The library refuses unknown names.
   const ImportedTensor* const bound = find_bound(arguments, operand);
   if (bound == nullptr) return tensor;
   if (!tensor.is_fake && has_same_layout(tensor.view, bound->view)) return tensor;

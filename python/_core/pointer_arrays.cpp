@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches by pointers as tensors: of an array that is there, or of matrices whose addresses are put
-// into one.
+// Batches by pointers as tensors: from an existing array of addresses, or from matrices whose
+// addresses are written into one.
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -33,7 +33,7 @@ Tensor view_of(const void* array, std::int64_t count, const Matrix& matrix, int 
                 device);
 }
 
-// A tensor over memory that others keep; its stream is that of `like`.
+// A tensor over memory that `base` keeps alive; its stream is that of `like`.
 ImportedTensor make_tensor(const Tensor& view, const ImportedTensor& like, nb::object base) {
   ImportedTensor tensor;
   tensor.view = view;
@@ -62,7 +62,7 @@ ImportedTensor of_array(nb::handle pointers, const std::array<std::int64_t, 3>& 
                       strides.value_or(std::array{shape[2], std::int64_t{1}})};
   const Tensor view = view_of(array.view.data(), shape[0], matrix, alignment, array.view.device());
   ImportedTensor tensor = make_tensor(view, array, nb::borrow(pointers));
-  tensor.is_read_only = false;  // the array is, or is not; its matrices are written
+  tensor.is_read_only = false;  // the array may be read-only; the matrices are written
   return tensor;
 }
 

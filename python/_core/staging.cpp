@@ -17,7 +17,7 @@ bool is_same_view(const Tensor& a, const Tensor& b) {
          std::ranges::equal(a.shape(), b.shape()) && std::ranges::equal(a.strides(), b.strides());
 }
 
-// Copies operands to one device. An operand that is exactly another (C that is out) stays so.
+// Copies operands to one device. Operands that are the same tensor (C that is out) share the copy.
 class Stager {
  public:
   explicit Stager(Device device) : device_(device) {}
@@ -64,7 +64,7 @@ bool is_named(const PyEpilogueArguments& epilogue, const std::string& name) {
   return is_output(epilogue, name) || std::ranges::count(epilogue.program().inputs(), name) != 0;
 }
 
-// A tensor of our own as what Python sees of the operand.
+// The Python object for an operand's copy.
 nb::object shown(const ImportedTensor& tensor) {
   ImportedTensor seen;
   seen.view = tensor.view;
@@ -73,7 +73,7 @@ nb::object shown(const ImportedTensor& tensor) {
   return nb::cast(std::move(seen));
 }
 
-// Of the same class of Python, which knows more about it than this module.
+// Constructs the copy by the Python class of `arguments`, which may have further members.
 nb::object stage_epilogue(nb::handle arguments, Stager& stager) {
   const PyEpilogueArguments& given = *nb::inst_ptr<PyEpilogueArguments>(arguments);
   nb::dict names;

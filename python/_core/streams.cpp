@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams of any framework as handles, and what a framework reports as current.
+// Handles of any framework's streams, and a framework's current stream.
 #include "tensors.hpp"
 
 #include <optional>
@@ -33,7 +33,7 @@ nb::object attribute(nb::handle object, const char* name) {
   return found == nullptr ? nb::object() : nb::steal(found);
 }
 
-// An attribute that is an int; nothing for one that there is not, or that is something else.
+// The value of an int attribute; nothing if it does not exist or is not an int.
 std::optional<int> find_number(nb::handle object, const char* name) {
   const nb::object found = attribute(object, name);
   int number = 0;
@@ -41,8 +41,8 @@ std::optional<int> find_number(nb::handle object, const char* name) {
   return number;
 }
 
-// The GPU that a stream's object says it belongs to: torch's, cupy's (-1 where it does not know),
-// cuda.core's. A bare handle says nothing: the driver refuses it when it is used elsewhere.
+// The GPU that a stream object reports: torch's, cupy's (-1 if it does not know), cuda.core's. A
+// bare handle reports none; the driver refuses it when it is used on another device.
 std::optional<Device> find_device(nb::handle object) {
   std::optional<int> index = find_number(object, "device_index");
   if (!index) index = find_number(object, "device_id");
@@ -88,7 +88,7 @@ void* cupy_current_stream(Device device) {
                        .attr("ptr"));
 }
 
-// A stream of our own, for those who have no framework.
+// A stream that the library creates, for users without a framework.
 struct OwnStream {
   Device device;
   OwnedStream stream;
@@ -138,7 +138,7 @@ void CurrentStream::consider(const ImportedTensor& tensor, std::string_view role
     handle = tensor.stream_source == StreamSource::torch ? torch_current_stream(device)
                                                          : cupy_current_stream(device);
   }
-  // The legacy default stream goes by two numbers.
+  // Both 0 and 1 mean the legacy default stream.
   if (handle == reinterpret_cast<void*>(1)) handle = nullptr;
   if (is_known_ && handle != handle_) {
     throw Error({.kind = ErrorKind::invalid_argument,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads tensors of any framework: by the framework's C table where it has one, NumPy by the buffer
-// protocol, everything else by DLPack's Python methods.
+// Reads tensors of any framework: by the framework's C exchange table if it has one, NumPy by the
+// buffer protocol, others by DLPack's Python methods.
 #include "tensors.hpp"
 
 #include <array>
@@ -48,7 +48,7 @@ bool derives_from(nb::handle type, std::string_view module, std::string_view nam
   return false;
 }
 
-// The table of a major version that we know, of what a type offers in either form.
+// A type's exchange table, in either form, if its major version is supported.
 const dlpack::ExchangeApi* read_exchange_api(nb::handle type) {
   const nb::object offered = nb::getattr(type, "__dlpack_c_exchange_api__", nb::none());
   void* address = nullptr;
@@ -90,7 +90,7 @@ TypeFacts inspect_type(nb::handle type) {
   return facts;
 }
 
-// Looked up once a type, which is then kept alive. Guarded by the GIL; never destroyed.
+// Looked up once per type, which is then kept alive. Guarded by the GIL; never destroyed.
 const TypeFacts& facts_of(nb::handle object) {
   static auto* const known = new std::unordered_map<PyObject*, TypeFacts>;
   const nb::handle type = object.type();
@@ -113,7 +113,7 @@ const TypeFacts& facts_of(nb::handle object) {
   throw nb::type_error(text.c_str());
 }
 
-// It stands for arrays of calls to come.
+// A tracer represents arrays of future calls and has no memory.
 [[noreturn]] void refuse_tracer(std::string_view role) {
   const std::string text =
       std::string(role) +
@@ -122,7 +122,7 @@ const TypeFacts& facts_of(nb::handle object) {
   throw nb::type_error(text.c_str());
 }
 
-// The same error, about the operand that the caller named.
+// Rethrows the error with the operand's name.
 [[noreturn]] void rethrow_for(std::string_view role, const Error& error) {
   throw Error({.kind = error.kind(),
                .operand = std::string(role),
@@ -142,7 +142,7 @@ Tensor view_of(const dlpack::TensorLayout& layout, std::string_view role) {
 
 // --- torch tensors without memory ----------------------------------------------------------------
 
-// An address that no memory has, as aligned as torch's allocator makes it, apart from all others.
+// An address that is not in use, with the alignment of torch's allocator and apart from all others.
 std::uintptr_t fake_address(std::uint64_t bytes) {
   static std::atomic<std::uint64_t> next{std::uint64_t{1} << 60};
   return next.fetch_add((bytes / 512 + 1) * 512);
@@ -187,8 +187,7 @@ ImportedTensor import_by_exchange(nb::handle object, const TypeFacts& facts,
                                   std::string_view role) {
   dlpack::ManagedVersionedLayout* managed = nullptr;
   if (facts.exchange->managed_from_object(object.ptr(), &managed) != 0 || managed == nullptr) {
-    // Taken away first: while an error is set, Python finds no attribute that it has not found
-    // before.
+    // Clears the error first: while one is set, attribute lookups that are not cached fail.
     nb::python_error raised;
     if (facts.is_torch && is_meta_tensor(object)) return import_fake(object, role);
     throw raised;
@@ -219,7 +218,7 @@ bool is_cuda(nb::handle object, std::string_view role) {
          nb::cast<std::string>(nb::repr(device)));
 }
 
-// A capsule of `object.__dlpack__`, of DLPack 1.x where the producer speaks it.
+// A capsule of `object.__dlpack__`, in DLPack 1.x if the producer supports it.
 nb::object export_capsule(nb::handle object, nb::handle stream) {
   const nb::object method = object.attr("__dlpack__");
   try {
@@ -244,7 +243,8 @@ ImportedTensor import_capsule(nb::handle capsule, std::string_view role) {
     if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
       auto* const managed = take_capsule<dlpack::ManagedVersionedLayout>(
           capsule, "dltensor_versioned", "used_dltensor_versioned");
-      // Of another major version only the deleter may be used, as the library does.
+      // With another major version only the deleter may be used; the library then refuses the
+      // tensor.
       const bool is_known = managed->version.major == 1;
       imported.is_read_only = is_known && (managed->flags & dlpack::flag_read_only) != 0;
       auto owner =
@@ -273,7 +273,7 @@ ImportedTensor import_by_dlpack(nb::handle object, nb::handle stream, std::strin
   return imported;
 }
 
-// Without its table: no synchronisation, as its current stream is asked for when it is needed.
+// For torch without the exchange table. No synchronisation: its current stream is read when needed.
 ImportedTensor import_torch(nb::handle object, std::string_view role) {
   if (is_meta_tensor(object)) return import_fake(object, role);
   const bool on_cuda = nb::cast<bool>(object.attr("is_cuda"));
@@ -290,7 +290,8 @@ ImportedTensor import_cupy(nb::handle object, std::string_view role) {
   return imported;
 }
 
-// JAX has no current stream: what computes the array is waited for, and what reads it, too.
+// JAX has no current stream, so this waits for the computation of the array, and runs wait for
+// their end.
 ImportedTensor import_jax(nb::handle object, std::string_view role) {
   object.attr("block_until_ready")();
   ImportedTensor imported = import_by_dlpack(object, nb::none(), role);
@@ -299,7 +300,7 @@ ImportedTensor import_jax(nb::handle object, std::string_view role) {
   return imported;
 }
 
-// On CUDA the producer makes the legacy default stream wait for it, which is what serves then.
+// On CUDA the producer makes the legacy default stream wait for it, so that stream is used.
 ImportedTensor import_other(nb::handle object, std::string_view role) {
   const bool on_cuda = is_cuda(object, role);
   return import_by_dlpack(object, on_cuda ? nb::object(nb::int_(1)) : nb::none(), role);
@@ -342,7 +343,7 @@ std::optional<DType> dtype_of_format(std::string_view format, Py_ssize_t width) 
   }
 }
 
-// Types of ml_dtypes have no letter: their bytes are read under the type's name.
+// Types of ml_dtypes have no format letter: their bytes are read, and the name gives the type.
 struct NumpyBytes {
   HeldBuffer buffer;
   DType dtype;
@@ -404,7 +405,7 @@ ImportedTensor import_numpy(nb::handle object, std::string_view role) {
   return imported;
 }
 
-// Its mask would be lost without a word.
+// A masked array is refused, since its mask would be ignored.
 [[noreturn]] void refuse_masked(std::string_view role) {
   refuse(role, "an array without a mask", "a numpy.ma.MaskedArray",
          "array.filled(0) gives what is masked a value, array.data leaves the mask away",
@@ -413,7 +414,7 @@ ImportedTensor import_numpy(nb::handle object, std::string_view role) {
 
 // --- our own -------------------------------------------------------------------------------------
 
-// Shares what keeps the memory alive: the Python object itself.
+// The Python object keeps the memory alive.
 ImportedTensor import_own(nb::handle object) {
   const auto& own = nb::cast<const ImportedTensor&>(object);
   ImportedTensor imported;

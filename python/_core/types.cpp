@@ -16,7 +16,7 @@ namespace {
 
 // --- element types -------------------------------------------------------------------------------
 
-// Objects that were asked about before, with their DType as Python has it; the module owns it.
+// A cache of Python objects and their DType objects; the module owns it.
 nb::handle known_dtypes;
 
 // "float16" of torch.float16, numpy.dtype("float16"), numpy.float16, ml_dtypes.bfloat16, …
@@ -40,7 +40,7 @@ std::optional<std::string> find_type_name(nb::handle object, std::string_view ro
                        "int32 uint32"});
 }
 
-// CUDA tile languages spell them as classes: Float16, BFloat16, Float8E4M3FN.
+// CUDA tile languages have classes for element types: Float16, BFloat16, Float8E4M3FN.
 std::optional<DType> find_dtype(const std::string& name) {
   std::string lower = name;
   std::transform(lower.begin(), lower.end(), lower.begin(),
@@ -69,7 +69,7 @@ nb::object equals_dtype(nb::handle self, nb::handle other) {
   std::optional<std::string> name;
   try {
     name = find_type_name(other, "dtype");
-  } catch (const std::exception&) {  // text that UTF-8 cannot hold, an attribute that raises
+  } catch (const std::exception&) {  // text that is not valid UTF-8, an attribute that raises
     PyErr_Clear();
   }
   const std::optional<DType> found = name ? find_dtype(*name) : std::nullopt;
@@ -87,7 +87,8 @@ const DeviceInfo* find_here(Target target) {
   return nullptr;
 }
 
-// Of an architecture with no device here. Called with the GIL held; never destroyed.
+// The facts of an architecture that no device of this machine has. Called with the GIL held; never
+// destroyed.
 const DeviceInfo& typical_info(Target target) {
   static auto* const infos = new std::map<int, DeviceInfo>;
   return infos->try_emplace(target.architecture, typical_device_info(target)).first->second;
@@ -125,7 +126,7 @@ std::string to_text(nb::handle object, std::string_view role) {
 DType to_dtype(nb::handle object, std::string_view role) {
   nb::handle known = PyDict_GetItemWithError(known_dtypes.ptr(), object.ptr());
   if (!known.is_valid()) {
-    PyErr_Clear();  // not hashable: no element type, as is said below
+    PyErr_Clear();  // not hashable, hence not an element type; reported below
     const nb::object read = nb::cast(read_dtype(object, role));
     if (PyDict_SetItem(known_dtypes.ptr(), object.ptr(), read.ptr()) != 0) PyErr_Clear();
     return nb::cast<DType>(read);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of users: source, machine code or Python callables, registered with the library.
-// gemmery.own_kernels is what users call.
+// Kernels of users: source, machine code or Python callables, registered with the library. Users
+// call gemmery.own_kernels.
 #include <gemmery/user_kernel.hpp>
 
 #include <limits>
@@ -18,8 +18,8 @@ namespace {
 
 // --- Python functions that the library calls ----------------------------------------------------
 
-// Kernels live as long as the process, the interpreter need not: what it holds is let go of at its
-// exit. Read and written with the GIL.
+// A reference to a Python object of a kernel. Kernels live as long as the process, so it is
+// released when the interpreter exits. Read and written with the GIL.
 struct Held {
   PyObject* function;
 };
@@ -41,8 +41,8 @@ void refuse_after_exit() {
                .got = "one that has ended"});
 }
 
-// What Python prints of an exception. Its own text may hold what is no UTF-8, which nanobind's
-// what() does not survive.
+// The text that Python prints for an exception. It may not be valid UTF-8, for which nanobind's
+// what() fails.
 std::string words_of(const nb::python_error& error) {
   try {
     const nb::object lines =
@@ -56,16 +56,16 @@ std::string words_of(const nb::python_error& error) {
   }
 }
 
-// Copies share what they hold; made with the GIL, called without.
+// Copies share the function; constructed with the GIL, called without.
 class Callback {
  public:
-  // TypeError, with its role, for what cannot be called.
+  // Throws TypeError, which names the role, for objects that are not callable.
   Callback(nb::handle function, std::string_view role)
       : held_(std::make_shared<Held>(checked(function, role).inc_ref().ptr())) {
     held_functions().push_back(held_);
   }
 
-  // `use` is given the function, with the GIL.
+  // Calls `use` with the function, with the GIL.
   template <class Use>
   auto with(const Use& use) const {
     if (Py_IsInitialized() == 0) refuse_after_exit();
@@ -155,14 +155,14 @@ nb::object ask(const nb::object& function, const GemmProblem& problem, const Dev
   return function(problem_object(problem), nb::cast(device));
 }
 
-// The first 80 characters of what Python prints of an object.
+// The first 80 characters of an object's repr.
 std::string printed(nb::handle object) {
   return nb::cast<std::string>(nb::str(
       nb::repr(object).attr("__getitem__")(nb::slice(nb::none(), nb::int_(80), nb::none()))));
 }
 
-// What a user's function returned, as C++ has it; TypeError with its role for a value of another
-// kind, or out of range.
+// Converts the result of a user's function; throws TypeError, which names the role, for a value of
+// another type or out of range.
 template <class Value>
 Value read_answer(nb::handle answer, std::string_view role, std::string_view expected) {
   Value value{};
@@ -173,7 +173,7 @@ Value read_answer(nb::handle answer, std::string_view role, std::string_view exp
   nb::raise_python_error();
 }
 
-// True or None: it serves. False or a text: it does not.
+// True or None: supported. False or a text: not supported.
 Status to_native_status(nb::handle answer) {
   if (answer.is_none()) return Status::success();
   if (nb::isinstance<nb::str>(answer)) {
@@ -209,7 +209,7 @@ std::function<double(const Query&)> predicted_us_of(nb::handle function) {
 
 // --- from the fields that gemmery.own_kernels collects ------------------------------------------
 
-// A field as C++ has it; TypeError with its name for a value of another kind, or out of range.
+// Converts a field; throws TypeError, which names it, for a value of another type or out of range.
 template <class Value>
 Value read(nb::handle given, const std::string& name, std::string_view expected) {
   Value value{};
@@ -225,7 +225,7 @@ LayoutRule layout_of(nb::handle word, const std::string& role) {
   refuse(role, "the layout row, column or any", '"' + text + '"');
 }
 
-// 0 stands for the size of an element.
+// 0 means the size of an element.
 std::uint8_t alignment_of(nb::handle number, DType dtype, const std::string& role) {
   const auto bytes = read<std::int64_t>(number, "alignment of " + role, "a number of bytes");
   if (bytes == 0) return static_cast<std::uint8_t>(byte_width(dtype));

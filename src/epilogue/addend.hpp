@@ -14,8 +14,8 @@ namespace gemmery::epilogue {
 // that only their sum is needed. Its number among the graph's inputs.
 std::optional<std::size_t> find_added_input(const Graph& graph);
 
-// Its number among the tensors that a program reads, in the order of its operands. -1 if there is
-// no such input, or it is a number.
+// The number of that input among the tensors that a program reads, in the order of its operands. -1
+// if there is no such input, or it is a number.
 int find_addend(EpilogueId epilogue);
 
 }  // namespace gemmery::epilogue

@@ -6,15 +6,15 @@
 
 namespace gemmery::epilogue {
 
-// For one operation on float, as math.cuh computes it.
+// The instructions of one operation on float, as math.cuh computes it.
 double count_instructions(Op op) noexcept;
 
-// Its instructions on the special function unit (powers of 2, reciprocals, logarithms, roots): a
-// warp issues one every eight clocks.
+// Those of the operation's instructions that use the special function unit (powers of 2,
+// reciprocals, logarithms, roots): a warp issues one every eight clocks.
 int count_slow_results(Op op) noexcept;
 
-// For the program's operations and casts, per element of out. Reading and writing operands depends
-// on the kernel and is not included.
+// The instructions of the program's operations and casts, per element of out. Reading and writing
+// operands depends on the kernel and is not included.
 double count_instructions(const Graph& graph) noexcept;
 int count_slow_results(const Graph& graph) noexcept;
 

@@ -24,7 +24,7 @@ struct Row {
   std::string_view expression;
 };
 
-// Names used by torch, NumPy and other libraries. A name of torch computes what torch computes.
+// Names used by torch, NumPy and other libraries. A name of torch has torch's meaning.
 constexpr Row known_spellings[] = {
     {"absolute", "abs(x)"},
     {"clip", "clamp(x, y, z)"},

@@ -24,7 +24,7 @@ struct Callable {
   std::variant<Op, Definition> meaning;
 };
 
-// Nothing if the name is not a function. Safe from any thread.
+// Nothing if the name is not a function. Thread-safe.
 std::optional<Callable> find_callable(std::string_view name);
 
 // Applies the operation to as many operands as its arity.

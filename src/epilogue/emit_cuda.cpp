@@ -59,7 +59,7 @@ std::vector<std::string> input_texts(const Rules& rules, std::string_view input,
   return texts;
 }
 
-// The program with our own names.
+// The text of the program with generated names.
 std::string anonymous_text(Graph graph, const Rules& rules) {
   graph.inputs = input_texts(rules, "in{}", "n{}");
   for (std::size_t at = 1; at < graph.outputs.size(); ++at)

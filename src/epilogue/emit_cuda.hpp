@@ -12,9 +12,9 @@ namespace gemmery::epilogue {
 // <device/abi/epilogue.hpp> and <device/epilogue/operations.cuh>:
 //
 //   static constexpr int inputs, outputs (beside D), numbers;
-//   static constexpr int slow_results;                     of the slow unit, for each element
-//   static constexpr int addend;                           as find_addend gives it
-//   static constexpr bool reduces_zeros_to_nothing;        likewise (zeros.hpp)
+//   static constexpr int slow_results;                     count_slow_results, per element
+//   static constexpr int addend;                           the result of find_addend
+//   static constexpr bool reduces_zeros_to_nothing;        the same of zeros.hpp
 //   static constexpr EpilogueTensor input[], output[];     one element where there is none
 //   template <class T> static void apply(T accum, const T (&in)[], const T (&number)[], T
 //   (&out)[]);

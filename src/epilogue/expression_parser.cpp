@@ -19,8 +19,8 @@
 namespace gemmery::epilogue {
 namespace {
 
-// Of nested parentheses, calls and signs: far more than programs have, far less than the stack
-// holds.
+// The limit of nested parentheses, calls and signs: far more than programs have, far less than the
+// stack holds.
 constexpr int deepest_level = 100;
 
 struct Infix {

@@ -75,7 +75,7 @@ double largest(DType dtype) {
     case DType::float8_e8m0fnu:
       return std::ldexp(1.0, 127);
     default:
-      // IEEE's layout: the exponent of all ones is infinity's.
+      // IEEE's layout: the exponent of all ones means infinity.
       return std::ldexp(2 - std::ldexp(1.0, -it.mantissa_bits), (1 << (it.exponent_bits - 1)) - 1);
   }
 }

@@ -62,7 +62,7 @@ struct Graph {
 // Limits of a program; larger ones are refused by name.
 inline constexpr std::size_t most_nodes = 8192;
 inline constexpr std::size_t most_inputs = 255;
-inline constexpr int most_depth = 1024;  // of nested operations
+inline constexpr int most_depth = 1024;  // levels of nested operations
 
 // A program's results as expressions, in the graph's order.
 std::vector<Result> results_of(const Graph& graph);
@@ -73,7 +73,7 @@ Program keep_results(const Program& program, std::span<const std::string> names)
 
 enum class OpKind : std::uint8_t { real, compare, logical, choose };
 
-// In units of the compute type: unit * (relative * |result| + absolute * max(1, |x|)).
+// Errors in units of the compute type: unit * (relative * |result| + absolute * max(1, |x|)).
 struct OpErrors {
   double relative;
   double absolute;

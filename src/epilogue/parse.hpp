@@ -18,7 +18,7 @@ std::vector<Result> parse_program(std::string_view text);
 // One expression of the named operands.
 Expression parse_expression(std::string_view text, std::span<const std::string_view> operands);
 
-// Words with which a statement of Python other than an assignment begins: no result has such a
+// True for keywords that begin a statement of Python other than an assignment; no result has such a
 // name.
 bool begins_no_assignment(std::string_view word) noexcept;
 

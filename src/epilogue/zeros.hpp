@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of a program for zeros, where they are certain to the last bit. A kernel whose
-// accumulators beyond an edge of out are 0 need not exclude them from a reduction that zeros do not
+// The results of a program for zeros, if they are certain to the last bit. A kernel whose
+// accumulators outside of out are 0 need not exclude them from a reduction that zeros do not
 // change.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace gemmery::epilogue {
 
-// The value of every node if the accumulator and the inputs marked in `are_zero` are 0; nothing if
-// it depends on other inputs, on how a function is rounded, or on a cast. Either zero counts as 0.
-// In float32.
+// The value of every node, in float32, if the accumulator and the inputs marked in `are_zero` are
+// 0; nothing if it depends on other inputs, on how a function is rounded, or on a cast. Either zero
+// counts as 0.
 std::vector<std::optional<double>> evaluate_zeros(const Graph& graph,
                                                   const std::vector<bool>& are_zero);
 

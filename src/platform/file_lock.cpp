@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Polls for the lock: a wait inside the system could not be ended.
+// Polls for the lock, since a wait in the system call could not be cancelled.
 #include "platform/file_lock.hpp"
 
 #include <sys/file.h>
@@ -27,7 +27,7 @@ Try try_lock(const Descriptor& file) {
   return errno == EWOULDBLOCK || errno == EINTR ? Try::busy : Try::impossible;
 }
 
-// From the kernel's list of locks, which names a file by its inode number.
+// Finds the holder in the kernel's list of locks, which names a file by its inode number.
 std::string holder_of(const Descriptor& file) {
   struct stat facts {};
   if (file.calls().fstat(file.number(), &facts) != 0) return "an unknown process";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock between processes that saves work and never guards correctness: a process that does not
-// get it in time continues without it.
+// A lock between processes that only avoids repeated work; correctness does not depend on it. A
+// process that does not get it in time continues without it.
 #pragma once
 
 #include <chrono>

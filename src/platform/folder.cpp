@@ -241,7 +241,7 @@ std::error_code Folder::sync() const {
 
 std::string random_name() {
   std::array<unsigned char, 8> bytes{};
-  // This waits until the system has gathered randomness; after that it cannot fail for 8 bytes.
+  // Waits until the system's random generator is initialised; then it cannot fail for 8 bytes.
   uninterrupted([&] { return getrandom(bytes.data(), bytes.size(), 0); });
   std::string name;
   for (const unsigned char byte : bytes) {

@@ -46,7 +46,7 @@ enum class Owner : bool { user, user_or_root };
 // Facts of a file or folder, without opening it.
 struct FileFacts {
   bool is_folder = false;
-  std::uint64_t number = 0;  // of its inode: differs between files of the same name
+  std::uint64_t number = 0;  // the inode number: differs between files of the same name
   std::int64_t bytes = 0;
   std::chrono::system_clock::time_point changed_at;
 };

@@ -14,8 +14,8 @@
 namespace gemmery::platform {
 namespace {
 
-// Used if the system tells nothing: the clock of a server core under load, and a core's share of
-// memory bandwidth.
+// Defaults if the system reports nothing: the clock of a server core under load, and a core's share
+// of memory bandwidth.
 constexpr double usual_clock_ghz = 2.5;
 constexpr double usual_bandwidth_per_core = 10e9;
 
@@ -47,8 +47,8 @@ std::uint64_t run_dependent_steps(int steps) {
   return state;
 }
 
-// The core's present clock, which a virtual machine's system tables do not tell. Takes about 0.2
-// ms.
+// Measures the core's present clock, which the system tables of a virtual machine do not have.
+// Takes about 0.2 ms.
 double measure_clock_ghz() {
   constexpr int steps = 100'000;
   constexpr int clocks_per_step = 2;

@@ -90,14 +90,14 @@ EnvironmentSink open_environment_sink() {
   return sink;
 }
 
-// By the environment as it was at the first use. Leaked, as the user's sink is.
+// The sink that the environment names, read at the first use. Leaked, as the user's sink is.
 const EnvironmentSink& environment_sink() {
   static const auto* const sink = new EnvironmentSink(open_environment_sink());
   return *sink;
 }
 
-// Indents further lines of a message and shows control characters, which the name of a file may
-// bring: one message cannot pass for another.
+// Indents further lines of a message and escapes control characters, which file names may contain,
+// so that a part of a message cannot look like another message.
 std::string printable(std::string_view message) {
   std::string text;
   for (const char character : message) {

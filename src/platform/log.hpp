@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands messages to the sink that the user set, if any, and to the one that the environment names,
+// Passes messages to the sink that the user set, if any, and to the one that the environment names,
 // if any: GEMMERY_LOG_LEVEL and GEMMERY_LOG_FILE.
 #pragma once
 

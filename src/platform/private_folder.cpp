@@ -39,7 +39,7 @@ PrivateFolder::PrivateFolder(std::string_view prefix)
 
 PrivateFolder::~PrivateFolder() {
   if (is_kept_) return;
-  std::error_code ignored;  // what cannot be removed is left to the system's cleaning
+  std::error_code ignored;  // files that cannot be removed are left to the system's cleaning
   std::filesystem::remove_all(path_, ignored);
 }
 

@@ -133,9 +133,8 @@ bool read_available(int pipe, std::size_t limit, std::string& output) {
   return bytes > 0;
 }
 
-// The program's exit status, if it has ended. A process that ignores SIGCHLD cannot ask for the
-// status of its children: the end counts as success then, and the program's output shows whether it
-// was one.
+// The program's exit status, if it has ended. A process that ignores SIGCHLD cannot read the status
+// of its children: the end then counts as success, and the caller must judge by the output.
 std::optional<ProcessResult> find_end(pid_t child) {
   int status = 0;
   const pid_t found = ::waitpid(child, &status, WNOHANG);
@@ -184,7 +183,7 @@ class Watch {
   void read() { is_open_ = read_available(pipe_, request_.output_limit, output_); }
 
   void wait_for_output() {
-    constexpr int after_the_end = 2;  // milliseconds from the end of output to the program's
+    constexpr int after_the_end = 2;  // milliseconds from the end of output to the program's end
     if (!is_open_) {
       ::poll(nullptr, 0, after_the_end);
     } else if (has_output(static_cast<int>(tick.count()))) {

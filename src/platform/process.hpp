@@ -14,7 +14,7 @@ namespace gemmery::platform {
 struct ProcessRequest {
   std::vector<std::string> words;        // the program's absolute path first
   std::vector<std::string> environment;  // "NAME=value", all of it
-  std::string folder;                    // where it runs; absolute
+  std::string folder;                    // the working directory; absolute
   std::chrono::milliseconds time_limit = std::chrono::minutes(5);
   std::function<bool()> is_cancelled = {};  // called a few times a second
   std::size_t output_limit = 64U << 20;     // bytes of output that are kept

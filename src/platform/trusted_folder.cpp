@@ -89,7 +89,7 @@ class Walk {
       return refuse_words(name, "is a link that cannot be read");
     const std::string_view path(target.data(), static_cast<std::size_t>(length));
     const std::deque<std::string> parts = split(path);
-    // A link stands for folders that must exist.
+    // The folders that a link names must exist.
     fixed_ = (fixed_ > 0 ? fixed_ - 1 : 0) + parts.size();
     left_.insert(left_.begin(), parts.begin(), parts.end());
     if (path.starts_with('/')) start_at_root();

@@ -66,7 +66,7 @@ bool write_all(const OpenFile& file, std::span<const std::byte> bytes) {
   return true;
 }
 
-// A name beside `path` that no other process uses at the same time.
+// A name in the folder of `path` that no other process uses at the same time.
 std::string name_aside(const std::string& path) {
   static std::atomic<unsigned> calls = 0;
   return path + ".part-" + std::to_string(::getpid()) + "-" + std::to_string(calls++);

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The order of this list is the policy: providers, best first, ending in the reference that accepts
-// everything.
+// SPDX-License-Identifier: Apache-2.0 The providers in the order of preference, best first. The
+// last one is the reference, which accepts every problem.
 #include "providers/list.hpp"
 
 #include "kernel/registry.hpp"

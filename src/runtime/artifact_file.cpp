@@ -23,7 +23,7 @@ constexpr std::size_t size_place = 16;
 constexpr std::size_t checksum_place = 32;
 constexpr std::size_t checksum_bytes = 16;
 constexpr std::size_t header_bytes = 64;
-constexpr std::size_t most_name_bytes = 1024;  // of a kernel, a family, an operand
+constexpr std::size_t most_name_bytes = 1024;  // for names of kernels, families, operands
 
 // --- writing ------------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ std::vector<std::byte> encode(const StoredKernel& kernel) {
   return std::move(writer.bytes());
 }
 
-// Of all bytes but the checksum itself.
+// The checksum of all bytes except the checksum itself.
 std::array<std::byte, checksum_bytes> checksum_of(Bytes file) {
   XXH3_state_t state;
   XXH3_INITSTATE(&state);
@@ -114,7 +114,7 @@ std::array<std::byte, checksum_bytes> checksum_of(Bytes file) {
 
 // --- reading ------------------------------------------------------------------------------------
 
-// Takes fields from the front of a range of bytes. A field that does not fit is refused by name.
+// Reads fields from the front of a range of bytes. An error names the field that does not fit.
 class Reader {
  public:
   Reader(Bytes bytes, std::string path, std::size_t origin = 0)
@@ -171,7 +171,7 @@ class Reader {
     return text;
   }
 
-  // Takes as many items as the file states. Each takes at least a byte, so that no count makes us
+  // Reads as many items as the file states. Each needs at least one byte, so that no count can
   // reserve more memory than the file has bytes.
   template <class Take>
   auto list(std::string_view field, Take&& take) {

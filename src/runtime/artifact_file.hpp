@@ -26,7 +26,7 @@ namespace gemmery::runtime {
 
 inline constexpr std::uint32_t artifact_format_version = 1;
 
-// A choice of a design, for people: {"tile", "128x128x64"}.
+// A field of a design, for display: {"tile", "128x128x64"}.
 struct StoredField {
   std::string name;
   std::string value;

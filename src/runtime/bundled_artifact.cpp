@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses among the targets of a kernel.
+// Chooses the part for a device.
 #include "runtime/bundled_artifact.hpp"
 
 #include <gemmery/error.hpp>

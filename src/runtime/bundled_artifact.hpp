@@ -18,7 +18,7 @@ class BundledArtifact final : public ArtifactState {
 
   const Kernel& kernel() const noexcept override { return parts_.front()->kernel(); }
   std::vector<Target> targets() const override { return targets_; }
-  // Of the first target.
+  // The source for the first target.
   std::string_view source() const noexcept override { return parts_.front()->source(); }
   std::string_view log() const noexcept override { return parts_.front()->log(); }
   double compile_ms() const noexcept override { return parts_.front()->compile_ms(); }

@@ -119,7 +119,7 @@ const jit::CompiledCode& DeviceArtifact::main_code() const noexcept {
   abort_on_bug("an artifact without code");
 }
 
-// Only ptxas reports them: nothing if only PTX was made.
+// Only ptxas reports resources, so there are none if only PTX was compiled.
 std::optional<CodeResources> DeviceArtifact::resources() const {
   const jit::CompiledCode* const code = find_code(CodeForm::cubin);
   if (code == nullptr) return std::nullopt;
@@ -140,8 +140,8 @@ const LoadedKernel& DeviceArtifact::loaded_on(Device device) const {
   return load_now(device);
 }
 
-// Asks for the capture status only if something must be loaded, so that ordinary launches do not
-// pay for it.
+// Queries the capture status only if something must be loaded, so that ordinary launches do not pay
+// for it.
 const LoadedKernel& DeviceArtifact::ready_for(Stream stream) const {
   driver::refuse_after_fork();
   if (const LoadedKernel* const loaded = find_loaded(stream.device())) [[likely]]
@@ -207,7 +207,7 @@ std::shared_ptr<const driver::LoadedCode> DeviceArtifact::load_code(
   return load(code(form));
 }
 
-// Throws the refusal if there is no compiler, and what the compiler throws.
+// Throws the refusal if there is no compiler, and passes on exceptions of the compiler.
 void DeviceArtifact::compile_instead(const driver::CodeRefused& refusal, CodeForm form) const {
   platform::log(LogLevel::warning, source_.entry +
                                        ": code from the cache is compiled anew, since " +

@@ -26,7 +26,7 @@ struct LoadedKernel {
   const driver::GpuDevice* device;
   driver::cuda::Function function;
   const driver::LoadedCode* code;
-  driver::cuda::Function preparation;  // null where the source has none
+  driver::cuda::Function preparation;  // null if the source has none
 };
 
 class DeviceArtifact final : public ArtifactState,
@@ -91,7 +91,7 @@ class DeviceArtifact final : public ArtifactState,
   EmittedSource source_;
   bool may_compile_ = true;
 
-  // By form. Code stays in place unless a driver refuses it. The pointers serve reading without a
+  // Code by form. It is replaced only if a driver refuses it. The pointers allow reads without a
   // lock.
   mutable std::mutex compiling_;
   mutable std::array<std::shared_ptr<const jit::CompiledCode>, code_form_count> codes_;
@@ -99,8 +99,8 @@ class DeviceArtifact final : public ArtifactState,
   // Refused code is kept: another thread may be reading it.
   mutable std::vector<std::shared_ptr<const jit::CompiledCode>> refused_codes_;
 
-  // By device type (cuda, emulated), then index. Entries never change, so that a launch finds them
-  // without a lock.
+  // Loaded kernels by device type (cuda, emulated), then index. Entries never change, so that a
+  // launch finds them without a lock.
   struct PerDriver {
     std::shared_ptr<const driver::LoadedCode> code;
     std::array<std::atomic<const LoadedKernel*>, driver::max_devices> devices{};
@@ -109,7 +109,7 @@ class DeviceArtifact final : public ArtifactState,
   mutable std::array<PerDriver, 2> drivers_;
 };
 
-// The figures of ptxas, as users see them.
+// Converts the figures of ptxas to the public type.
 CodeResources resources_of(const jit::CodeUsage& usage) noexcept;
 
 // Compiles a source once; returns the earlier result if there is one.

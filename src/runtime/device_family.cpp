@@ -16,7 +16,7 @@
 namespace gemmery::runtime {
 namespace {
 
-// Larger is closer to the device: later architectures first, then 'a', 'f', portable.
+// A larger value is closer to the device: later architectures first, then 'a', 'f', portable.
 int closeness(Target target) noexcept {
   const int by_suffix = target.suffix == 'a' ? 2 : target.suffix == 'f' ? 1 : 0;
   return 4 * target.architecture + by_suffix;
@@ -109,8 +109,8 @@ std::shared_ptr<const DeviceArtifact> DeviceFamily::find_or_compile(const Kernel
                                                                     CodeForm form) const {
   KernelStore& store = KernelStore::of_process();
   if (const KernelStore::Shared* const known = store.find(kernel, target)) return *known;
-  // Two threads may both reach this; the builder compiles once for both, and one of the artifacts
-  // is dropped.
+  // Two threads may get here at the same time: the builder compiles once for both, and one of the
+  // artifacts is discarded.
   return store.insert(make_artifact(kernel, target, form));
 }
 

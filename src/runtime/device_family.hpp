@@ -27,8 +27,8 @@ class DeviceArtifact;
 struct EmittedSource {
   std::string text;                  // includes <…> of embedded headers only
   std::string entry;                 // its extern "C" __global__ function, which takes one struct
-  int max_dynamic_shared_bytes = 0;  // the most that any launch asks for
-  std::vector<std::string> options;  // for the compiler, beyond those that every kernel gets
+  int max_dynamic_shared_bytes = 0;  // the maximum over all launches
+  std::vector<std::string> options;  // compiler options in addition to those of every kernel
   std::string preparation =
       {};  // the kernel that fills a part of the workspace before; may be empty
 };
@@ -74,7 +74,7 @@ class DeviceFamily : public Family {
 
  protected:
   // Throws Error (invalid_argument) for code whose parameters are not those that `pack` fills in.
-  // Our own code always passes, by the structs that host and device share.
+  // The library's own code always passes, since host and device share the structs.
   virtual void check_code(std::span<const std::byte> /*code*/, CodeForm /*form*/) const {}
 
   // The kernel with its code in `form`; by default compiled from the result of `emit`.
@@ -83,7 +83,7 @@ class DeviceFamily : public Family {
 
  private:
   friend class DeviceArtifact;
-  // Compiled in `form` if there is no artifact yet.
+  // Compiles in `form` if there is no artifact yet.
   std::shared_ptr<const DeviceArtifact> find_or_compile(const Kernel& kernel, Target target,
                                                         CodeForm form) const;
 };

@@ -67,8 +67,8 @@ std::optional<Bytes> find_section(Bytes file, std::string_view wanted) {
 
 // A record is a format byte and an attribute byte. Format 4 is followed by a size and as many
 // bytes, the others by two bytes. A parameter is attribute 0x17: index, ordinal, offset and a word
-// with its size from bit 18 on. This is how cubins of CUDA 12 and 13 for sm_80 to sm_121 are laid
-// out. The format is not documented, so anything unexpected gives no answer.
+// with its size from bit 18 on. This is the layout in cubins of CUDA 12 and 13 for sm_80 to sm_121.
+// The format is not documented, so the result is empty for anything unexpected.
 std::optional<EntryParameters> read_records(Bytes records) {
   constexpr std::uint8_t sized = 4;
   constexpr std::uint8_t parameter = 0x17;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of compiled code's entry, read from the code: the host half of a user's kernel is
+// The parameters of an entry, read from its compiled code. The declaration of a user's kernel is
 // checked against them before the first launch.
 #pragma once
 
@@ -13,11 +13,11 @@
 
 namespace gemmery::runtime {
 
-// The size of each parameter in bytes, in order. The driver places them: it takes a pointer to each
-// and moves those that are aligned to 64 bytes to such an address in device memory.
+// The size of each parameter in bytes, in order. The driver receives a pointer to each parameter
+// and copies it to an address with the parameter's alignment.
 using EntryParameters = std::vector<std::uint32_t>;
 
-// Nothing if the code does not state them in a known form.
+// Nothing if the code does not have them in a known format.
 std::optional<EntryParameters> parameters_of_cubin(std::span<const std::byte> cubin,
                                                    std::string_view entry);
 std::optional<EntryParameters> parameters_of_ptx(std::string_view ptx, std::string_view entry);

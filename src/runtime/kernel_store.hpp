@@ -14,7 +14,7 @@ namespace gemmery::runtime {
 
 class DeviceArtifact;
 
-// Nothing is ever removed. Safe to use from any number of threads.
+// Nothing is ever removed. Thread-safe.
 class KernelStore {
  public:
   using Shared = std::shared_ptr<const DeviceArtifact>;

@@ -14,8 +14,8 @@
 
 namespace gemmery::runtime {
 
-// A kernel of the same code that a plan's own waits for: it fills a part of the workspace. Launched
-// ahead of it on the same stream; takes one struct.
+// A kernel of the same code that fills a part of the workspace. It is launched before the plan's
+// kernel on the same stream and takes one struct.
 struct Preparation {
   static constexpr std::size_t parameter_capacity = 256;
 
@@ -29,11 +29,11 @@ struct Preparation {
   }
 
   driver::LaunchShape shape;
-  std::size_t workspace_slot = 0;  // where the workspace's address is among its parameters
+  std::size_t workspace_slot = 0;  // offset of the workspace's address in its parameters
   alignas(16) std::byte parameter_bytes[parameter_capacity];
 };
 
-// A tensor map among a plan's parameters that shows a part of the workspace.
+// A tensor map among a plan's parameters that describes a part of the workspace.
 struct WorkspaceMap {
   std::size_t parameter_offset = 0;
   std::size_t workspace_offset = 0;  // a multiple of 16
@@ -41,8 +41,9 @@ struct WorkspaceMap {
 
 // A plan is made on the stack for every run, so its parameter bytes are not cleared.
 struct LaunchPlan {
-  // The most parameter bytes that all targets and drivers take, and that sm_70 and later take by
-  // drivers of CUDA 12.1 and later (CUDA C++ programming guide, __global__ function parameters).
+  // The most parameter bytes that all targets and drivers accept, and that sm_70 and later accept
+  // with drivers of CUDA 12.1 and later (CUDA C++ programming guide, __global__ function
+  // parameters).
   static constexpr std::size_t parameter_capacity = 4096;
   static constexpr std::size_t large_capacity = 32764;
   static constexpr std::size_t no_slot = static_cast<std::size_t>(-1);
@@ -58,7 +59,7 @@ struct LaunchPlan {
     parameter_size = sizeof parameters;
   }
 
-  // The same of more bytes than parameter_capacity, in which nothing is written later.
+  // The same for a struct of more than parameter_capacity bytes, which is not changed later.
   template <class Parameters>
   void set_large_parameters(std::shared_ptr<Parameters> parameters) noexcept {
     static_assert(std::is_trivially_copyable_v<Parameters>);
@@ -84,14 +85,14 @@ struct LaunchPlan {
   std::size_t zeroed_workspace_bytes = 0;
   bool leaves_zeros = false;
   std::size_t workspace_slot = no_slot;
-  // Likewise the address behind the first `later_workspace_offset` bytes.
+  // The same for the address after the first `later_workspace_offset` bytes.
   std::size_t later_workspace_slot = no_slot;
   std::size_t later_workspace_offset = 0;
   static constexpr std::size_t most_workspace_maps = 2;
   std::size_t workspace_map_count = 0;
   std::array<WorkspaceMap, most_workspace_maps> workspace_maps;
 
-  // Where there is one, the entry of EmittedSource::preparation runs ahead of the kernel.
+  // If true, the entry of EmittedSource::preparation runs before the kernel.
   bool has_preparation = false;
   Preparation preparation;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clears a workspace, launches.
+// Clears a workspace; launches a plan.
 #include "runtime/launch_steps.hpp"
 
 #include <gemmery/error.hpp>

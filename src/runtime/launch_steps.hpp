@@ -9,7 +9,7 @@
 
 namespace gemmery::runtime {
 
-// Writes the address of the workspace wherever the plan's kernels look for it.
+// Writes the address of the workspace into the parameters of the plan's kernels.
 void place_workspace(const LoadedKernel& loaded, LaunchPlan& plan, void* workspace);
 
 // Launches the preparation first, if the plan has one. Throws Error (launch) with the

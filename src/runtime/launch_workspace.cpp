@@ -28,7 +28,7 @@ LaunchWorkspace::~LaunchWorkspace() {
   try {
     last_use_->make_wait(gpu_->housekeeping_stream());
   } catch (...) {
-    // The process is ending or the device is lost: nothing uses the memory any more.
+    // The process is ending or the device is lost, so nothing uses the memory.
   }
 }
 

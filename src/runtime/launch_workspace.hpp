@@ -24,8 +24,8 @@ class LaunchWorkspace {
 
   Workspace lend() const noexcept { return {memory_.data(), memory_.bytes()}; }
 
-  // Calls `launch`, which puts work that uses the memory on the stream, ordered after earlier uses
-  // on other streams.
+  // Calls `launch`, which enqueues work that uses the memory, and orders it after earlier uses on
+  // other streams.
   template <class Launch>
   void use(Stream stream, Launch&& launch) {
     const bool is_ordered = begin(stream);

@@ -56,7 +56,7 @@ void DevicePreparedLaunch::launch(Stream stream) {
     return;
   }
   workspace_->use(stream, [&] {
-    // A failed launch may leave anything there: the next launch clears then.
+    // A failed launch may leave any values there; then the next launch clears.
     const bool had_zeros = std::exchange(has_zeros_, false);
     if (had_zeros)
       put_launch(artifact_->kernel(), loaded_, plan_, stream);
@@ -67,7 +67,7 @@ void DevicePreparedLaunch::launch(Stream stream) {
   });
 }
 
-// One problem asks for one size, unless a user's function computes another.
+// A problem always needs the same size, unless a user's function computes another.
 void DevicePreparedLaunch::check_workspace(const LaunchPlan& plan) const {
   const std::size_t reserved = workspace_ ? workspace_->lend().bytes : 0;
   if (plan.workspace_bytes <= reserved) return;
@@ -78,14 +78,14 @@ void DevicePreparedLaunch::check_workspace(const LaunchPlan& plan) const {
                .got = std::to_string(plan.workspace_bytes)});
 }
 
-// All or nothing: if it throws, the launch is unchanged.
+// If it throws, the launch is unchanged.
 void DevicePreparedLaunch::adopt(const GemmArguments& arguments) {
   if (!is_empty_) {
     LaunchPlan plan;
     artifact_->pack(arguments, *loaded_.device, 0, plan);
     check_workspace(plan);
     if (workspace_) place_workspace(loaded_, plan, workspace_->lend().data);
-    // The zeroed part of another plan may lie where earlier launches have left other data.
+    // The zeroed part of another plan may overlap data that earlier launches have left.
     has_zeros_ = has_zeros_ && plan.leaves_zeros &&
                  plan.zeroed_workspace_bytes == plan_.zeroed_workspace_bytes;
     plan_ = plan;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A launch that is packed once and put on streams many times.
+// A launch that is packed once and enqueued many times.
 #pragma once
 
 #include <gemmery/kernel.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scratch memory of one run: the caller's, or memory from our pool.
+// The scratch memory of one run: the caller's, or memory from the library's pool.
 #pragma once
 
 #include <gemmery/buffer.hpp>

@@ -135,8 +135,8 @@ std::shared_ptr<const jit::CompiledCode> shared_copy(const std::optional<jit::Co
   return code ? std::make_shared<const jit::CompiledCode>(*code) : nullptr;
 }
 
-// The source is the file's own, for people to read. Entry and shared memory are those that this
-// library launches with.
+// The source is the file's, for display only. Entry and shared memory are those with which this
+// library launches the kernel.
 std::shared_ptr<const DeviceArtifact> part_of(const StoredKernel& stored, const std::string& path) {
   const DeviceFamily& family = find_family(stored, path);
   const Kernel kernel = find_stored_kernel(family, stored, path);

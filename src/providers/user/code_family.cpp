@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source becomes a text that names its kernel; images become artifacts unchanged.
+// Adds the kernel's name to a source; makes artifacts of images unchanged.
 #include "providers/user/code_family.hpp"
 
 #include <gemmery/error.hpp>
@@ -50,7 +50,7 @@ CodeFamily::CodeFamily(std::unique_ptr<const DeclaredKernel> kernel)
   }
 }
 
-// Compilers name the first line in their errors; the user's line numbers start after it.
+// The first line names the kernel in compilers' errors. The user's line numbers start after it.
 runtime::EmittedSource CodeFamily::emit(const Kernel&, Target) const {
   const UserKernel& given = declared().given();
   runtime::EmittedSource emitted;

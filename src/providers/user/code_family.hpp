@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family with one kernel: a user's source or images, built, stored, loaded and launched as ours
-// are.
+// A family with one kernel: a user's source or images, compiled, stored, loaded and launched like
+// the library's own kernels.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family with one declared kernel: answers queries by the declaration, however the kernel runs.
+// A family with one declared kernel: answers queries by the declaration. It does not depend on how
+// the kernel runs.
 #pragma once
 
 #include <functional>

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t most_name_characters = 64;
 
-// An alignment below an element's size would promise nothing.
+// Raises alignments below the element's size to it.
 OperandRules with_whole_elements(OperandRules rules) {
   for (OperandRule* const rule : {&rules.a, &rules.b, &rules.c, &rules.out}) {
     rule->alignment = std::max(rule->alignment, static_cast<std::uint8_t>(byte_width(rule->dtype)));
@@ -109,7 +109,7 @@ void refuse_null_character(std::string_view text, std::string_view field,
          fmt::format("one at byte {}, in line {}", at, line));
 }
 
-// The functions that the source declares __global__, as far as its text shows.
+// The functions that the source declares __global__, found by a search of its text.
 std::string global_functions_of(std::string_view source) {
   static const std::regex declaration(
       R"(__global__(?:\s+__\w+__\s*\([^)]*\))*\s+void(?:\s+__\w+__\s*\([^)]*\))*\s+(\w+))");
@@ -130,7 +130,7 @@ void check_source(const UserSource& source, const std::string& entry,
            global_functions_of(source.text));
 }
 
-// Differs between any two registrations that differ in more than functions.
+// A digest of everything in a declaration except its functions.
 std::string digest_of(const UserKernel& kernel, const LaunchRule* launch) {
   XXH3_state_t state;
   XXH3_INITSTATE(&state);

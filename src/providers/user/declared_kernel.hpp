@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// A user's kernel as declared and checked: its name, the problems that it serves, its stated time.
-// The same for code that we launch and for callables.
+// SPDX-License-Identifier: Apache-2.0 A user's kernel as declared and checked: its name, the
+// problems that it supports, its stated time. The same for code that the library launches and for
+// callables.
 #pragma once
 
 #include <gemmery/family.hpp>
@@ -43,7 +43,7 @@ class DeclaredKernel {
  private:
   struct Prediction {
     double microseconds;
-    std::string fault;  // why there is none; empty if there is one, or none was expected
+    std::string fault;  // the reason if a time was expected and there is none
   };
 
   void check_name() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of blocks and bytes in a recipe: factors of numbers and extents,
-// "4*m/64*multiprocessors".
+// Expressions for numbers of blocks and bytes in a launch rule: products and quotients of numbers
+// and extents, "4*m/64*multiprocessors".
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -13,7 +13,7 @@
 
 namespace gemmery::user {
 
-// The possible factors.
+// The kinds of factors.
 enum class Quantity : std::uint8_t { number, m, n, k, l, multiprocessors };
 
 // The values of these quantities for one launch.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks recipes at registration, and problems against them.
+// Checks launch rules at registration, and problems against them.
 #include "providers/user/launch_rule.hpp"
 
 #include <gemmery/error.hpp>
@@ -151,7 +151,7 @@ void LaunchRule::require_all_operands() const {
   }
 }
 
-// A kernel for certain extents only must say so by a function.
+// A kernel that supports only some extents must declare a function that checks them.
 void LaunchRule::require_all_extents() const {
   for (const auto& [extent, quantity] :
        {std::pair{'m', Quantity::m}, {'n', Quantity::n}, {'k', Quantity::k}}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checked recipe: the problems that it can launch, and how a launch is packed.
+// A checked launch rule: the problems that it can launch, and how a launch is packed.
 #pragma once
 
 #include <gemmery/family.hpp>
@@ -20,11 +20,11 @@ namespace gemmery::user {
 
 class LaunchRule {
  public:
-  // `kernel` must outlive the rule; its operands' alignments have been settled. Throws Error
+  // `kernel` must outlive the rule; its operands' alignments are final. Throws Error
   // (invalid_argument, unsupported), which names the wrong field.
   LaunchRule(const UserKernel& kernel, const std::string& kernel_name);
 
-  // Succeeds if the parameters describe the problem completely and a launch can be made of it.
+  // Succeeds if the parameters describe the problem completely and it can be launched.
   Status check(const Query& query) const;
 
   // As DeviceFamily::pack, but without the workspace.
@@ -33,7 +33,7 @@ class LaunchRule {
   // The parameters that the launch passes to the entry.
   runtime::EntryParameters parameters() const;
 
-  // Everything but functions, as text for a digest.
+  // The rule without its functions, as text for a digest.
   std::string text() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operand of such an error is the kernel's name and the field's.
+// The operand of such an error consists of the kernel's name and the field's.
 #include "providers/user/refusal.hpp"
 
 #include <gemmery/error.hpp>

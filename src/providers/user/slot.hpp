@@ -20,7 +20,7 @@ enum class SlotKind : std::uint8_t {
   stride,
   alpha,
   beta,
-  number,  // of the epilogue
+  number,  // a number of the epilogue
   constant,
   workspace,
   tensor_map
@@ -42,10 +42,10 @@ struct Slot {
   SlotKind kind = SlotKind::constant;
   SlotType type = SlotType::i32;
   int operand = operand_a;
-  Axis axis = Axis::row;  // of a stride
+  Axis axis = Axis::row;  // for a stride
   char extent = 'm';      // m, n, k or l
   double constant = 0;
-  std::array<std::uint32_t, 3> box{1, 1, 1};  // of a tensor map: batches, rows, columns
+  std::array<std::uint32_t, 3> box{1, 1, 1};  // for a tensor map: batches, rows, columns
   bool has_batches = false;                   // the map has three dimensions
   int swizzle_bytes = 0;
 };
@@ -59,13 +59,13 @@ struct SlotScope {
 // Throws Error (invalid_argument), which names the word.
 Slot parse_slot(std::string_view word, const SlotScope& scope);
 
-// "A", or the epilogue's name of it.
+// "A", or the operand's name in the epilogue.
 std::string operand_name(int operand, const SlotScope& scope);
 
 // The rule of A, B, C or out.
 const OperandRule& rule_of(int operand, const OperandRules& rules) noexcept;
 
-// Its matrix in a problem that has it.
+// The operand's matrix in a problem that has the operand.
 const MatrixType& matrix_of(int operand, const GemmProblem& problem) noexcept;
 std::int64_t stride_of(const MatrixType& matrix, Axis axis) noexcept;
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exceptions of a user's functions as text: they must not affect anything but the user's own
-// kernel.
+// Exceptions of a user's functions as text. They must not affect other kernels than the user's.
 #pragma once
 
 #include <gemmery/error.hpp>

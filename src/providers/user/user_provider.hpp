@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of users: each is a family of its own under the provider "user".
+// Kernels of users: each is a separate family of the provider "user".
 #pragma once
 
 #include <gemmery/user_kernel.hpp>
