@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Kernels with a C, found once, run with every kind of alpha and beta: in each family, on the CPU
-// and on an emulated GPU. Where beta is 0, C is NaN.
+// SPDX-License-Identifier: Apache-2.0 Runs kernels with a C for all kinds of alpha and beta, found
+// once: every family, on the CPU and on an emulated GPU. If beta is 0, C is NaN.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -50,7 +49,7 @@ TEST(Beta, kernels_with_c_serve_every_beta_on_the_cpu) {
        {"gemm 33x40x50 a=f32 c=f32", "gemm 20x24x64x2 a=bf16 c=f32[n]",
         "gemm 17x9x30 a=f64 c=f64:c", "gemm 32x48x64 a=s8 b=u8 out=s32 c=s32",
         "gemm 16x16x0 a=f32 c=f32"}) {
-    run_with_all_scalars(line, Device::cpu(), 2);  // the reference and our own loops at least
+    run_with_all_scalars(line, Device::cpu(), 2);  // at least the reference and the library's loops
   }
 }
 

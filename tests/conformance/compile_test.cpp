@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels with source compile for every target that they name, without spilling more than allowed.
-// A short run uses the same random sample every time; GEMMERY_SOAK=1 draws a larger new one. No GPU
-// is needed.
+// Kernels with source compile for all their targets, without spilling more than allowed. A short
+// run uses the same random sample every time; GEMMERY_SOAK=1 draws a new, larger one. No GPU is
+// needed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::vector<Job> draw_jobs(std::size_t count, Choices& choices) {
   return jobs;
 }
 
-// What compiling one kernel gave: a complaint, or nothing.
+// Compiles one kernel. Returns a failure message, or "".
 std::string compile_and_judge(const Job& job) {
   try {
     const Artifact artifact = job.kernel.compile(job.target);

@@ -32,8 +32,8 @@ bool has_wanted_word(const Kernel& kernel) {
          });
 }
 
-// Of all families, or of the one that the instance or GEMMERY_TEST_FAMILY names; with any name, or
-// those that hold GEMMERY_TEST_NAME ("_k4_").
+// Whether the kernel is selected: by the family of the instance or GEMMERY_TEST_FAMILY, and by
+// GEMMERY_TEST_NAME, a part of its name ("_k4_").
 bool is_wanted(const Kernel& kernel) {
   const std::string& of_instance = DeviceConformance::GetParam().family;
   const char* const family = std::getenv("GEMMERY_TEST_FAMILY");
@@ -52,7 +52,7 @@ std::vector<Kernel> wanted_of(const std::vector<RankedKernel>& ranked) {
   return kernels;
 }
 
-// Of the kernels that serve the arguments, the first of each family, schedule, cluster and split.
+// The first kernel of each family, schedule, cluster and split among those that run the arguments.
 std::vector<Kernel> one_of_each_design(const GemmArguments& arguments) {
   std::vector<Kernel> chosen;
   std::set<std::string> seen;
@@ -71,7 +71,7 @@ bool is_plain(const OperandRules& rules) {
   return rules.a.dtype == rules.b.dtype && keeps_type;
 }
 
-// Discovery picks raster and stages for each tile by itself; others are reached by name.
+// Discovery chooses one raster and number of stages for each tile; others are available by name.
 Kernel with_other_picks(const Kernel& kernel, Choices& choices) {
   const Metadata metadata = kernel.metadata();
   const std::string stages(metadata.design_value("stages"));
@@ -85,7 +85,7 @@ Kernel with_other_picks(const Kernel& kernel, Choices& choices) {
   return find_kernel(name.replace(at, picked.size(), other)).value_or(kernel);
 }
 
-// Slices of sm90 in turn, which discovery does not offer.
+// Serial slices of sm90, which discovery does not offer.
 Kernel with_serial_slices(const Kernel& kernel, Choices& choices) {
   constexpr std::string_view parallel = "_parallel";
   std::string name = kernel.name();
@@ -95,7 +95,7 @@ Kernel with_serial_slices(const Kernel& kernel, Choices& choices) {
   return find_kernel(name.replace(at, parallel.size(), "_serial")).value_or(kernel);
 }
 
-// Discovery splits k by itself, too, and never serially.
+// Discovery also chooses the split of k, and never a serial one.
 Kernel with_other_split(const Kernel& kernel, Choices& choices) {
   constexpr std::string_view none = "_none_";
   std::string name = kernel.name();
@@ -109,8 +109,8 @@ Kernel with_other_split(const Kernel& kernel, Choices& choices) {
   return find_kernel(name.replace(at, none.size(), "_" + split + "_")).value_or(kernel);
 }
 
-// Kernels that run on the device, a random sample: half of it where A, B and out have one type or
-// out is that of the sums, which are few among all combinations and used most.
+// A random sample of kernels that run on the device. In half of it A, B and out have one type, or
+// out has that of the accumulators: few among all combinations, but the most used.
 std::vector<Kernel> sample_kernels(Device device, std::size_t count, Choices& choices) {
   const Target target = device_info(device).target;
   std::vector<Kernel> plain;
@@ -132,7 +132,7 @@ std::vector<Kernel> sample_kernels(Device device, std::size_t count, Choices& ch
   return chosen;
 }
 
-// One in `rounds` of them, plain and mixed ones alike.
+// Every `rounds`-th kernel, both plain and mixed ones.
 std::vector<Kernel> kernels_of_round(const std::vector<Kernel>& kernels, int round, int rounds) {
   std::vector<Kernel> chosen;
   for (auto at = static_cast<std::size_t>(round); at < kernels.size();
@@ -141,8 +141,8 @@ std::vector<Kernel> kernels_of_round(const std::vector<Kernel>& kernels, int rou
   return chosen;
 }
 
-// Compiles side by side; what fails is reported with the others. An emulated device takes other
-// code than a compilation makes: there each kernel is compiled when it first runs.
+// Compiles in parallel and reports all failures. For an emulated device nothing is compiled here:
+// it runs PTX, which each kernel compiles at its first run.
 void compile_all(const std::vector<Kernel>& kernels, Device device) {
   if (device.type == DeviceType::emulated) return;
   std::atomic<std::size_t> next = 0;
@@ -218,8 +218,8 @@ TEST_P(DeviceConformance, every_kernel_is_right_on_random_problems) {
   }
 }
 
-// Problems in which rows, columns or batches are packed so closely that elements which look aligned
-// are not, or have no extent at all; in which every fitting kernel once could go wrong.
+// Degenerate problems: rows, columns or batches are so close together that elements are less
+// aligned than they seem, or an extent is 0. Each of them has been a source of wrong results.
 constexpr const char* degenerate_lines[] = {
     "gemm 64x1x64 a=f32",
     "gemm 1x64x64 a=f32:c",
@@ -306,7 +306,7 @@ std::vector<std::byte> download(const Buffer& buffer, Stream stream) {
   return bytes;
 }
 
-// The same operands on each of eight streams.
+// Runs the same operands on each of eight streams.
 class EightStreams {
  public:
   EightStreams(Device device, const ProblemLine& line, std::uint64_t seed) {

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The fixture of the conformance suite for devices that run GPU kernels, GPUs and emulated ones
-// alike. A program instantiates it with its devices.
+// SPDX-License-Identifier: Apache-2.0 The fixture of the conformance suite for GPUs and emulated
+// devices. A test program instantiates it with its devices.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,13 +14,13 @@
 
 namespace gemmery::conformance {
 
-// How much of it. Each round has kernels of its own and, where the device is emulated, a schedule
-// of its own.
+// The size of a run. Each round has different kernels and, on an emulated device, a different
+// schedule.
 struct DeviceScale {
   int rounds;
   std::size_t kernels_per_round;
   std::int64_t cases_per_round;
-  std::size_t kernels_per_line;  // of the degenerate problems
+  std::size_t kernels_per_line;  // for the degenerate problems
   int repetitions;               // on each stream, for one bit pattern
 };
 
@@ -31,14 +30,14 @@ struct DeviceUnderTest {
   DeviceScale scale;
   DeviceScale soak;
   TrialLimits limits;
-  std::vector<const char*> repeated_lines;  // that are run over and over again
-  std::string family = {};                  // whose kernels are drawn; empty: all
-  std::vector<const char*> words = {};      // one of which is in their names; empty: any
+  std::vector<const char*> repeated_lines;  // problems that are run repeatedly
+  std::string family = {};                  // the family of the kernels; empty: all
+  std::vector<const char*> words = {};      // names must contain one of these; empty: any
 };
 
 class DeviceConformance : public testing::TestWithParam<DeviceUnderTest> {
  protected:
-  // Skips, with the reason, where there is no such device or no compiler.
+  // Skips the test, with the reason, if there is no such device or no compiler.
   void SetUp() override;
 
   Device device() const { return device_; }
@@ -48,14 +47,14 @@ class DeviceConformance : public testing::TestWithParam<DeviceUnderTest> {
     limits.device = device_;
     return limits;
   }
-  // From here on, launches on emulated devices take another schedule.
+  // Sets a new random schedule for later launches on emulated devices.
   void shake(Choices& choices) const;
 
  private:
   Device device_;
 };
 
-// A, B and out of a problem on the device, A and B filled.
+// A, B and out of a problem on the device; A and B are filled.
 struct DeviceOperands {
   Buffer a, b, out;
   GemmArguments arguments;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of planted faults, and the sources with a fault.
+// The table of planted faults, and the sources with a fault in them.
 #include "tests/conformance/device_faults.hpp"
 
 #include <algorithm>
@@ -390,7 +390,7 @@ constexpr DeviceFault fault_table[] = {
     {.name = "magnitudes are put on top of what was there",
      .kernel = reduction,
      .edits = {{{"ptx::st_relaxed_gpu(result_, 0);", ""}}}},
-    // The zero comes late in these, as it may: sound kernels wait for it.
+    // In these kernels the zero is written late. Kernels without the fault wait for it.
     {.name = "magnitudes are put in before the result is open",
      .kernel = reduction,
      .edits = {{{"ptx::bar_sync<opening_threads>(first_opening_barrier + consumer_);", ""},
@@ -594,7 +594,7 @@ constexpr DeviceFault fault_table[] = {
     {.name = "batches are copied on top of each other",
      .kernel = repacked,
      .edits = {{{"batch * abi::lines_of(operand) * operand.pitch", "0 * batch"}}}},
-    // The emulator runs one launch after the other.
+    // Not caught by the emulator, which runs one launch after the other.
     {.name = "a copy takes the place of one that is in use",
      .kernel = repacked,
      .edits = {{{"ptx::griddepcontrol_wait();\n  ptx::griddepcontrol_launch_dependents();",
@@ -728,11 +728,11 @@ constexpr DeviceFault fault_table[] = {
      .kernel = part_reduction,
      .edits = {{{"part_of<output>(0, 0, warp()) = all;", "part_of<output>(0, 0, 0) = all;"}}}},
 
-    // The emulator runs one launch after the other.
+    // Not caught by the emulator, which runs one launch after the other.
     {.name = "no wait for the launch ahead",
      .kernel = chained,
      .edits = {{{"ptx::griddepcontrol_wait();", ""}}},
-     // On a GPU the launch ahead has mostly stored when the next one has made its barriers.
+     // On a GPU the previous launch has mostly stored when the next one has initialised barriers.
      .on_gpu = Shows::seldom,
      .on_emulator = Shows::seldom},
 };
@@ -746,8 +746,8 @@ std::string_view header_text(std::string_view name) {
   abort_on_bug("a device header that is not embedded");
 }
 
-// A line without its comment, so that no fault's place depends on one. No string of the device code
-// contains "//".
+// A line without its comment, so that no fault depends on the text of comments. No string in the
+// device code contains "//".
 std::string_view code_of(std::string_view line) {
   const std::string_view code = line.substr(0, line.find("//"));
   return code.substr(0, code.find_last_not_of(" \n") + 1);
@@ -775,7 +775,7 @@ void append_with_headers(std::string_view source, std::set<std::string_view>& se
 
 // --- edits --------------------------------------------------------------------------------------
 
-// How many places were replaced.
+// Returns the number of replaced places.
 int replace_all(std::string& text, std::string_view from, std::string_view to) {
   int places = 0;
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
@@ -786,7 +786,7 @@ int replace_all(std::string& text, std::string_view from, std::string_view to) {
   return places;
 }
 
-// Why an edit does not fit the source, or nothing.
+// Applies an edit. Returns the reason if it does not fit the source, else "".
 std::string apply(const Edit& edit, std::string& text) {
   if (edit.sound.empty()) return {};
   const int places = replace_all(text, edit.sound, edit.faulty);
@@ -811,7 +811,7 @@ Planted try_to_plant(std::string_view source, const DeviceFault& fault) {
 // --- delays -------------------------------------------------------------------------------------
 
 // A quarter of the calls sleeps for up to 4 us, and one in 64 for up to 64 us, the time of a small
-// tile. Warps differ, and with `turn` the rounds of a loop.
+// tile. The result depends on the warp and, through `turn`, on the iteration of a loop.
 constexpr std::string_view delay_function = R"(
 __device__ __forceinline__ void plant_delay(unsigned place, unsigned turn) {{
   unsigned bits = {}U ^ place * 0x9e3779b9U ^ turn * 0x85ebca6bU;
@@ -824,8 +824,8 @@ __device__ __forceinline__ void plant_delay(unsigned place, unsigned turn) {{
 }}
 )";
 
-// Where sm90 kernels wait: what stands here in the source, and the turn to be told. A place that a
-// fault has taken away gets no delay.
+// A place where sm90 kernels wait: its source text, and the expression for `turn`. A place that a
+// fault has removed gets no delay.
 struct DelayPlace {
   std::string_view before;
   std::string_view turn;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The family of mutants: it changes the source only, and forwards everything else to the family of
-// the sound kernel.
+// The family of mutants: it changes only the source, and forwards everything else to the family of
+// the correct kernel.
 #include "tests/conformance/device_mutants.hpp"
 
 #include <algorithm>
@@ -39,10 +39,10 @@ using templates::Sm90Tile;
 
 // --- designs ------------------------------------------------------------------------------------
 
-// What makes a mutant of a sound kernel's design: the bytes behind it, which its family ignores. No
-// padding: equal kernels are equal bytes.
+// Marks a correct kernel's design as a mutant: the bytes after the design, which its family
+// ignores. No padding, since kernels are compared by bytes.
 struct Mark {
-  std::uint16_t row;  // of the table of faults
+  std::uint16_t row;  // in the table of faults
   std::uint16_t delays;
 };
 static_assert(std::has_unique_object_representations_v<Mark>);
@@ -66,7 +66,7 @@ Mark mark_of(const Kernel& kernel) {
   return mark;
 }
 
-// Sums of two slices of k meet in shared memory; tiles are small, with few accumulators.
+// The sums of two slices of k are added in shared memory; tiles are small, with few accumulators.
 constexpr SimtTile tile_of_two_slices{
     .m = 32, .n = 32, .k = 16, .thread_m = 4, .thread_n = 4, .k_slices = 2, .stages = 3};
 
@@ -146,7 +146,7 @@ templates::Sm90Form form_of(SoundKernel kernel) {
   }
 }
 
-// Two stages as a rule, so that few blocks of k go round; two or three consumers, or two blocks.
+// Mostly two stages, so that few blocks of k wrap around; two or three consumers, or two blocks.
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
   constexpr SoundKernel with_two_consumers[] = {
@@ -167,7 +167,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   tile.n = is_in_rotation(kernel) ? 128 : kernel == SoundKernel::serial ? 144 : 64;
   tile.cluster_m = kernel == SoundKernel::pair_of_blocks ? 2 : 1;
   tile.cluster_n = 1;
-  // The producer of groups is ahead by more tiles of one block of k than there are records of them.
+  // The producer of groups can be ahead by more tiles of one block of k than there are records.
   tile.stages = kernel == SoundKernel::wgmma_groups ? 6 : 2;
   tile.schedule = schedule_of(kernel);
   tile.split_k = kernel == SoundKernel::split ? 2 : 1;
@@ -228,7 +228,7 @@ Sm80Tile sm80_tile_of(SoundKernel kernel) {
   return tile;
 }
 
-// Where the middle one of three has parts of two tiles.
+// With three multiprocessors, the middle block of a stream has parts of two tiles.
 int multiprocessors_of(SoundKernel kernel) { return kernel == SoundKernel::stream ? 3 : 2; }
 
 // Two warps of two columns, or eight groups of eight lanes; panels of few k.
@@ -358,7 +358,7 @@ EpilogueId epilogue_of(SoundKernel kernel) {
 
 decltype(driver::DriverApi::cuTensorMapEncodeTiled) sound_encode = nullptr;
 
-// Out is the one operand of float32.
+// Changes the tensor map of out, the only operand of float32.
 driver::cuda::Result encode_with_a_row_too_many(
     driver::cuda::TensorMap* map, driver::cuda::TensorMapDataType type, std::uint32_t rank,
     void* address, const std::uint64_t* extents, const std::uint64_t* byte_strides,

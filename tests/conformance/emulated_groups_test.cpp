@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped kernels on emulated devices of several architectures: groups of every size and form,
+// Grouped kernels on emulated devices of several architectures: groups of all sizes and forms,
 // under random schedules. GEMMERY_SOAK=1 runs 6,000 cases.
 #include <gtest/gtest.h>
 

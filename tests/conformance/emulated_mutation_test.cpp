@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conformance on an emulated device passes the sound kernels and catches every planted fault of
+// Conformance on an emulated device passes the correct kernels and catches every planted fault of
 // device code.
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@
 namespace gemmery::conformance {
 namespace {
 
-// Cases in which a fault must show; most do in the first.
+// The number of cases within which a fault must be found; most are found by the first.
 constexpr std::int64_t first_rounds = 32;
 constexpr std::int64_t patience = 1024;
 
@@ -31,12 +31,12 @@ std::int64_t most_cases(const DeviceFault& fault) {
   return is_simt(fault.kernel) ? 64 : 16;
 }
 
-// Whether the emulator is not expected to show it.
+// Whether the emulator is not expected to find the fault.
 bool is_silent(const DeviceFault& fault) {
   return fault.is_none() || fault.on_emulator == Shows::seldom;
 }
 
-// Faults that few random problems show: many groups in few blocks, say.
+// Searches for faults that few random problems reveal, such as many groups in few blocks.
 std::string hunt_at_edges_of_seeds(const Kernel& kernel, Device device, std::uint64_t seed) try {
   constexpr std::uint64_t seeds = 8;  // which draw sizes of groups
   std::string found;
@@ -59,7 +59,7 @@ std::string hunt(const Kernel& kernel, Device device, std::uint64_t seed) {
       {.device = device, .most_cases = patience, .seed = seed, .first_cases = 2 * first_rounds});
 }
 
-// Emits the source of each sound kernel once, with all headers in it.
+// Emits the source of each correct kernel once, with all headers in it.
 TEST(DeviceMutation, every_fault_has_its_place_in_the_source) {
   const std::unique_ptr<Family> mutants = make_device_mutants();
   const auto& family = dynamic_cast<const runtime::DeviceFamily&>(*mutants);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device suite for the family skinny, on emulated devices of three architectures: types,
-// layouts, alignments of 1 to 16 bytes, either side, rows, slices of k, random schedules.
+// layouts, alignments of 1 to 16 bytes, few rows or few columns, slices of k, random schedules.
 // GEMMERY_SOAK=1 runs 3,600 cases.
 #include "tests/conformance/device_conformance.hpp"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device suite on an emulated H200: PTX as NVRTC emits it, every access checked, random
-// schedules. No GPU is needed. GEMMERY_SOAK=1 runs 2,000 cases.
+// The device suite on an emulated H200: runs NVRTC's PTX under random schedules and checks every
+// access. No GPU is needed. GEMMERY_SOAK=1 runs 2,000 cases.
 #include "tests/conformance/device_conformance.hpp"
 
 namespace gemmery::conformance {
 namespace {
 
-// Small problems, because each instruction of a warp takes a fraction of a microsecond; few kernels
-// with many problems each, because every kernel is compiled first.
+// Problems are small, because each warp instruction takes a fraction of a microsecond. Kernels are
+// few, with many problems each, because every kernel must be compiled.
 const DeviceUnderTest h200{
     .device = "emulated:h200",
     .scale = {.rounds = 4,
@@ -25,7 +25,7 @@ const DeviceUnderTest h200{
                        "gemm 72x40x136 a=bf16", "gemm 33x31x40 a=f64"},
 };
 
-// The family sm90 alone: every type, layout and out of it, plain, split, repacked.
+// Only the family sm90: all types, layouts and kinds of out; plain, split and repacked.
 const DeviceUnderTest sm90{
     .device = "emulated:h200",
     .scale = {.rounds = 1,
@@ -43,7 +43,7 @@ const DeviceUnderTest sm90{
                        "gemm 72x40x136 a=f32 math=tf32"},
     .family = "sm90"};
 
-// Of them, float32 by products of parts.
+// The same family, float32 multiplied in parts.
 const DeviceUnderTest operand_parts{
     .device = "emulated:h200",
     .scale = {.rounds = 1,

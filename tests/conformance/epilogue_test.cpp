@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random epilogues on the CPU, on the emulator and on a GPU where there is one. GEMMERY_SOAK=1 asks
-// for 300 programs and more of each, GEMMERY_TEST_PROGRAMS for as many as it says;
-// GEMMERY_TEST_FAMILY names the only family of GPU kernels that runs them, GEMMERY_TEST_NAME what
-// their names hold ("_rotation_").
+// Random epilogues on the CPU, on the emulator and on a GPU if there is one. GEMMERY_SOAK=1 runs at
+// least 300 programs on each; GEMMERY_TEST_PROGRAMS sets the number. GEMMERY_TEST_FAMILY and
+// GEMMERY_TEST_NAME restrict the GPU kernels to a family and to a part of the name ("_rotation_").
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +50,7 @@ TEST(EpilogueConformance, on_the_cpu) {
                 .seed = tests::random_seed()});
 }
 
-// Every program is compiled first, and every instruction of a warp emulated.
+// Few programs, since each is compiled and every warp instruction is emulated.
 TEST(EpilogueConformance, on_an_emulated_gpu) {
   expect_right({.device = parse_device("emulated:h200").value(),
                 .family = wanted_family(),
@@ -61,7 +60,7 @@ TEST(EpilogueConformance, on_an_emulated_gpu) {
                 .seed = tests::random_seed()});
 }
 
-// A block takes tile after tile; lanes that have no sums go ahead to the next one.
+// A block computes several tiles; lanes without accumulators proceed to the next one.
 TEST(EpilogueConformance, simt_kernels_on_few_multiprocessors) {
   expect_right({.device = parse_device("emulated:h200").value(),
                 .family = "simt",
@@ -71,7 +70,7 @@ TEST(EpilogueConformance, simt_kernels_on_few_multiprocessors) {
                 .seed = tests::random_seed()});
 }
 
-// The staged epilogue of sm80, blocks with several tiles among others.
+// The staged epilogue of sm80, also with several tiles per block.
 TEST(EpilogueConformance, sm80_kernels_on_an_emulated_gpu) {
   expect_right({.device = parse_device("emulated:a100").value(),
                 .family = "sm80",
@@ -81,7 +80,7 @@ TEST(EpilogueConformance, sm80_kernels_on_an_emulated_gpu) {
                 .seed = tests::random_seed()});
 }
 
-// Few rows or columns, turned or not, k in slices among others.
+// Few rows or columns, out transposed or not, also with k in slices.
 TEST(EpilogueConformance, skinny_kernels_on_an_emulated_gpu) {
   expect_right({.device = parse_device("emulated:a100").value(),
                 .family = "skinny",
@@ -92,7 +91,7 @@ TEST(EpilogueConformance, skinny_kernels_on_an_emulated_gpu) {
                 .most_rows = 8});
 }
 
-// Groups of M, N and K in their forms; reductions are of one group, or of lines of one.
+// Groups along M, N and K in all forms; reductions over a group, or over its rows or columns.
 TEST(EpilogueConformance, groups_on_the_cpu) {
   expect_right({.device = Device::cpu(),
                 .programs = program_count(20, 1000),

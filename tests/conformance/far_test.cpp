@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every GPU family on operands that span more than 2^32 elements, in each role and along each
+// Every GPU family with operands that span more than 2^32 elements, each operand and along each
 // extent, on emulated devices. GEMMERY_SOAK=1 runs every design that discovery lists for a family.
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace gemmery::conformance {
 namespace {
 
-// Of a family the first kernel; in a soak the first of each schedule, cluster, split and copy.
+// The first kernel of each family; in a soak the first of each schedule, cluster, split and copy.
 std::vector<Kernel> kernels_for(const GemmArguments& arguments) {
   std::vector<Kernel> chosen;
   std::set<std::string> seen;

@@ -39,7 +39,7 @@ constexpr FarCase all_cases[] = {
 
 bool has_program(FarOperand operand) { return operand >= FarOperand::input; }
 
-// More than 2^32 elements in all, in steps that TMA takes.
+// A stride with which the extent spans more than 2^32 elements, aligned for TMA.
 std::int64_t far_stride(std::int64_t extent) {
   constexpr std::int64_t all = (std::int64_t{1} << 32) + (std::int64_t{1} << 24);
   const std::int64_t steps = extent > 1 ? extent - 1 : 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Problems with few elements that are more than 2^32 elements apart, to find 32-bit products in
-// address arithmetic. Emulated devices keep only memory that is touched.
+// address arithmetic. Emulated devices allocate only memory that is accessed.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace gemmery::conformance {
 enum class FarOperand : std::uint8_t { a, b, c, out, input, output, vector };
 enum class FarAlong : std::uint8_t { rows, columns, batches };
 
-// Which operand's elements are far from each other, and along what. Others are packed.
-// `is_strided`: elements are adjacent along nothing.
+// The operand whose elements are far apart, and the extent along which they are. Others are packed.
+// `is_strided`: elements are contiguous along no extent.
 struct FarCase {
   const char* name;
   FarOperand operand;
@@ -40,11 +40,11 @@ class FarTrial {
            Choices& choices);
 
   const GemmArguments& arguments() const { return *arguments_; }
-  // Runs the kernel; what is wrong then, or nothing.
+  // Runs the kernel. Returns a description of wrong results, or "".
   std::string run(const Kernel& kernel) const;
 
  private:
-  // A matrix of a batch with what it should hold.
+  // A matrix of a batch and its expected contents.
   struct Matrix {
     Buffer memory;
     Tensor view;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trials of one mutant.
+// Runs trials of one mutant.
 #include "tests/conformance/fault_hunt.hpp"
 
 #include <iterator>
@@ -19,8 +19,8 @@
 namespace gemmery::conformance {
 namespace {
 
-// The emulator takes a fraction of a microsecond for each instruction of a warp; sm90 kernels need
-// several tiles, each of several blocks of k, to go wrong.
+// The emulator takes a fraction of a microsecond for each warp instruction. Faults of sm90 kernels
+// need several tiles, each of several blocks of k.
 TrialLimits limits_on(Device device, SoundKernel kernel) {
   const bool is_small = is_simt(kernel);
   if (device.type == DeviceType::emulated && is_skinny(kernel))
@@ -35,8 +35,8 @@ TrialLimits limits_on(Device device, SoundKernel kernel) {
   return {.products = 1 << 22, .depth = 1000, .device = device};
 }
 
-// Several tiles and blocks of k with no edge at all; edges in all extents; rows of out that end
-// within 16 bytes; batches.
+// Several tiles and blocks of k, all whole; partial tiles in all extents; rows of out that are not
+// a multiple of 16 bytes; batches.
 constexpr const char* simt_lines[] = {"gemm 96x64x100 a=f32", "gemm 70x45x33x2 a=f32"};
 constexpr const char* group_lines[] = {
     "grouped_gemm 300x64x40 groups=70 ends=i64/align=8 a=f32",
@@ -50,8 +50,8 @@ constexpr const char* mma_group_lines[] = {
     "grouped_gemm 64x304x40 groups=40 ragged=n counts=i32/align=8 a=bf16 out=f32",
     "grouped_gemm 64x40x200 groups=9 ragged=k ends=i32/align=8 a=bf16 out=f32",
     "grouped_gemm 640x64x40 groups=80 counts=i32 a=bf16 out=f32"};
-// Groups of several tiles, so that most staging tiles are whole; of columns that end within one; of
-// tiles with one block of k.
+// Groups of several tiles, so that most staging tiles are whole; groups whose columns end within a
+// staging tile; tiles with one block of k.
 constexpr const char* wgmma_group_lines[] = {
     "grouped_gemm 900x72x136 groups=40 ends=i64/align=8 a=bf16 out=f32",
     "grouped_gemm 136x704x136 groups=9 ragged=n counts=i32/align=8 a=bf16 out=f32",
@@ -121,7 +121,7 @@ constexpr const char* wgmma_phase_lines[] = {
 constexpr const char* wgmma_tap_lines[] = {
     "conv2d_wgrad 2x9x11x40 k=72 r=3 s=3 pad=1 stride=2 a=bf16 out=f32",
     "conv2d_wgrad 2x7x6x144 k=48 r=2 s=3 pad=1 groups=2 a=bf16 out=f32"};
-// Strips that lines do not fill, two tiles of channels, channels one by one.
+// Lines that are not a multiple of a strip, two tiles of channels, single channels.
 constexpr const char* depthwise_lines[] = {
     "conv2d_fprop 3x19x21x32 k=32 r=3 s=3 pad=2:1,1:2 dilation=2,1 groups=32 a=f32",
     "conv2d_fprop 2x9x11x19 k=38 r=2 s=3 pad=1 groups=19 mode=convolution a=f32"};
@@ -131,14 +131,14 @@ constexpr const char* depthwise_phase_lines[] = {
 constexpr const char* depthwise_wgrad_lines[] = {
     "conv2d_wgrad 5x19x21x32 k=32 r=3 s=3 pad=2:1,1:2 stride=2,1 groups=32 a=f32",
     "conv2d_wgrad 5x9x11x19 k=38 r=3 s=4 pad=1 groups=19 a=f32"};
-// With single rows and columns among them, and operands of both layouts.
+// Lists that include single rows and columns, and operands of both layouts.
 constexpr const char* list_lines[] = {
     "grouped_gemm 90x64x40 groups=9 list=host a=f32",
     "grouped_gemm 64x90x40 groups=40 list=host a=f32:c b=f32:c out=f32:c"};
 constexpr const char* mma_list_lines[] = {
     "grouped_gemm 90x64x40 groups=9 list=host a=bf16 b=bf16 out=f32",
     "grouped_gemm 64x96x72 groups=40 list=host a=bf16 b=bf16 out=f32:c"};
-// Problems of several tiles, and of no k among them.
+// Lists that include problems of several tiles, and problems with K = 0.
 constexpr const char* wgmma_list_lines[] = {
     "grouped_gemm 300x70x136 groups=9 list=host a=bf16 b=bf16/ld=72 out=f32 c=f32 beta=0.5",
     "grouped_gemm 70x136x3 groups=40 list=host a=bf16/ld=8 out=f32 c=f32:c beta=1"};
@@ -155,7 +155,8 @@ constexpr const char* skinny_column_lines[] = {"gemm 4x96x1025 a=f32", "gemm 3x6
 constexpr const char* sm90_lines[] = {
     "gemm 512x256x512 a=bf16 out=f32", "gemm 200x136x200x2 a=bf16 out=f32",
     "gemm 130x67x152x2 a=bf16 b=bf16/strides=72,1 out=f32/strides=68,1"};
-// More matrices than blocks, of one tile and less; some tiles each, and a strided operand.
+// More matrices than blocks, each of at most one tile; matrices of several tiles, and a strided
+// operand.
 constexpr const char* pointer_lines[] = {
     "gemm 96x56x136x7 a=bf16/pointers b=bf16/pointers out=f32/pointers c=f32/pointers beta=0.5",
     "gemm 200x136x200x3 a=bf16 b=bf16/pointers out=f32/pointers c=f32 beta=1",
@@ -163,19 +164,19 @@ constexpr const char* pointer_lines[] = {
     "c=f32/strides=68,1/pointers beta=1"};
 constexpr const char* transposed_lines[] = {"gemm 512x256x768 a=s8:c out=s32",
                                             "gemm 208x136x208x2 a=s8:c out=s32"};
-// The rows of a pair that out's last one breaks are columns of out.
+// Odd numbers of columns of out, which end within a pair of rows of out^T.
 constexpr const char* register_lines[] = {"gemm 512x256x768 a=s8 out=s32",
                                           "gemm 201x135x208x2 a=s8 b=s8/ld=144 out=s32/ld=140"};
 constexpr const char* promoted_lines[] = {"gemm 512x256x768 a=e4m3 b=e5m2:c out=f32",
                                           "gemm 200x136x208x2 a=e4m3 b=e5m2:c out=f32"};
-// Of few k: there the third parts are more than what sums may be off.
+// Small K, so that the third parts exceed the error bound of sums.
 constexpr const char* bf16_part_lines[] = {"gemm 512x256x300 a=f32 math=bf16x9",
                                            "gemm 200x136x4x2 a=f32 math=bf16x9"};
 constexpr const char* tf32_part_lines[] = {"gemm 512x256x300 a=f32:c math=tf32x3",
                                            "gemm 200x136x4x2 a=f32:c math=tf32x3"};
 constexpr Extents program_extents[] = {{512, 512, 256, 1}, {330, 264, 200, 2}};
 
-// Whether launches of it can be chained: out and A are of one type.
+// Whether its launches can be chained: out and A have the same type.
 bool is_chained(SoundKernel kernel) {
   return kernel == SoundKernel::chained ||
          (has_parts(kernel) && kernel != SoundKernel::promoted_parts &&
@@ -256,13 +257,13 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
   return lines;
 }
 
-// Each launch reads what the one before has stored.
+// Runs a chain of launches, each of which reads the previous result.
 std::string hunt_in_chain(const Kernel& kernel, Device device, std::uint64_t seed) try {
   const OwnedStream stream(device);
   const bool is_emulated = device.type == DeviceType::emulated;
-  // Of three slices of k, each block has some second ones. Slices of a tile are as many blocks
-  // apart as there are tiles, and few blocks run at a time on the emulator: one tile of serial
-  // ones.
+  // With three slices of k, each block has some second slices. The slices of a tile are as many
+  // blocks apart as there are tiles, and few blocks run at a time on the emulator, so a problem
+  // with serial slices has one tile.
   const bool has_slices = has_parts(fault_of(kernel).kernel);
   const std::int64_t emulated_rows = has_slices ? 72 : 136;
   const std::int64_t emulated_columns = has_slices ? 136 : 72;
@@ -280,7 +281,7 @@ std::string hunt_in_chain(const Kernel& kernel, Device device, std::uint64_t see
   return fmt::format("threw: {}", error.what());
 }
 
-// In products that elements far from each other need.
+// Searches with operands whose elements are far apart.
 std::string hunt_far_away(const Kernel& kernel, const Hunt& hunt) {
   Choices choices(hunt.seed);
   const FarExtents extents{.m = 72, .n = 72, .k = 72, .l = 2};
@@ -293,7 +294,7 @@ std::string hunt_far_away(const Kernel& kernel, const Hunt& hunt) {
   return {};
 }
 
-// The suite draws products of matrices.
+// Searches in convolutions, which the suite does not draw.
 std::string hunt_in_convolutions(const Kernel& kernel, const Hunt& hunt) try {
   return hunt_at_edges(kernel, hunt.device, hunt.seed);
 } catch (const Error& error) {
@@ -326,7 +327,7 @@ std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
 }
 
 std::string hunt_at_edges(const Kernel& kernel, Device device, std::uint64_t seed) {
-  // Of small integers, what is not part 1 is 0.
+  // Small integers equal their first part, so the other parts would be 0.
   const SoundKernel sound = fault_of(kernel).kernel;
   const bool has_parts_of_numbers =
       sound == SoundKernel::bf16_parts || sound == SoundKernel::tf32_parts;

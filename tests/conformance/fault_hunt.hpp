@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches for one planted fault on one device: in random trials, or in a few problems at its
-// edges.
+// Searches for one planted fault on one device, in random trials or in a few selected problems.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +11,17 @@ namespace gemmery::conformance {
 
 struct Hunt {
   Device device;
-  std::int64_t most_cases = 0;  // of the last round
+  std::int64_t most_cases = 0;  // in the last round
   std::uint64_t seed = 0;
-  std::int64_t first_cases = 1;  // of the first round
+  std::int64_t first_cases = 1;  // in the first round
 };
 
-// Rounds of random trials, each of twice as many as the one before and with fresh problems, until
-// one fails. Returns how; empty where none does. Chained kernels run in a chain of launches first.
+// Runs rounds of random trials with new problems, each round twice as many as the previous one,
+// until one fails. Returns the failure, or "". Chained kernels first run in a chain of launches.
 std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt);
 
-// Runs problems without guard bands, so that what lies beyond an operand is nobody's memory, as a
-// sanitizer wants it. Returns how the first failed; empty where none does.
+// Runs problems without guard bands, so that memory beyond an operand is not allocated and a
+// sanitizer reports accesses to it. Returns the first failure, or "".
 std::string hunt_at_edges(const Kernel& kernel, Device device, std::uint64_t seed);
 
 }  // namespace gemmery::conformance

@@ -1,9 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
-// Which planted faults are caught on a GPU, and by what: conformance, conformance with delays in
-// the kernel, the tools of compute-sanitizer (with GEMMERY_SOAK=1), and the emulator. Each search
-// runs in a process of its own, because a faulty kernel may hang or end its context. Prints the
-// table that tests/results/ keeps. GEMMERY_TEST_FAULTS limits it to rows whose name ("simt, stores
-// a row too many") contains that text.
+// SPDX-License-Identifier: Apache-2.0 Determines which planted faults are caught on a GPU by each
+// method: conformance, conformance with delays in the kernel, the tools of compute-sanitizer (with
+// GEMMERY_SOAK=1), and the emulator. Each search runs in a separate process, because a faulty
+// kernel may hang or destroy its context. Prints the table that tests/results/ keeps.
+// GEMMERY_TEST_FAULTS selects rows whose name ("simt, stores a row too many") contains that text.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -36,11 +35,11 @@ namespace {
 
 // --- one hunt, in a process of its own ----------------------------------------------------------
 
-constexpr int sanitizer_code = 99;  // what compute-sanitizer exits with where it found anything
+constexpr int sanitizer_code = 99;  // compute-sanitizer's exit code if it found an error
 constexpr int found_code = 3;
 
-// Beyond it a kernel counts as one that hangs. A sound one with delays takes 20 s on an H200, and
-// more beside hunts that hang and share it.
+// The time after which a kernel counts as hanging. A correct one with delays takes 20 s on an H200,
+// and more while other searches hang on the same GPU.
 std::chrono::seconds time_limit(DeviceType type, const DeviceFault& fault) {
   return std::chrono::seconds(type == DeviceType::emulated || fault.is_none() ? 120 : 25);
 }
@@ -53,13 +52,13 @@ std::string hunt_with_delays(const Kernel& kernel, const Hunt& hunt) {
   return {};
 }
 
-// "hunt WAY ROW DEVICE SEED", as the table's test starts it.
+// Runs "hunt WAY ROW DEVICE SEED", the command line with which the test starts a search.
 int hunt_as_told(char** words) {
   const std::string way = words[2];
   const std::size_t row = std::strtoul(words[3], nullptr, 10);
   const Device device = parse_device(words[4]).value();
   const std::uint64_t seed = std::strtoull(words[5], nullptr, 10);
-  // A kernel that hangs is not left behind where nobody is there any more to end this process.
+  // Ends a hanging kernel even if the parent process has died.
   alarm(static_cast<unsigned>(time_limit(device.type, device_faults()[row]).count()) + 5);
   if (device.type == DeviceType::emulated) set_emulator_seed(seed >> 1);
   std::unique_ptr<Family> mutants = make_device_mutants();
@@ -78,9 +77,9 @@ int hunt_as_told(char** words) {
 // --- who hunts ----------------------------------------------------------------------------------
 
 struct Hunter {
-  std::string_view name;  // the column's
+  std::string_view name;  // of the column
   std::string_view way;
-  std::string_view tool;  // of compute-sanitizer
+  std::string_view tool;  // a tool of compute-sanitizer
   bool is_emulator = false;
 };
 
@@ -117,8 +116,8 @@ std::optional<std::string> find_sanitizer() {
 
 struct Finding {
   bool is_caught = false;
-  std::string cell;    // of the table
-  std::string detail;  // what was said, first line
+  std::string cell;    // the text in the table
+  std::string detail;  // the first line of the message
 };
 
 std::string line_after(std::string_view text, std::string_view sign) {
@@ -128,7 +127,7 @@ std::string line_after(std::string_view text, std::string_view sign) {
   return std::string(rest.substr(0, rest.find('\n')));
 }
 
-// The first thing that a sanitizer says after its heading.
+// A sanitizer's first message after its heading.
 std::string first_report(std::string_view text) {
   const std::size_t heading = text.find("COMPUTE-SANITIZER");
   return line_after(text.substr(heading == std::string_view::npos ? 0 : heading), "\n========= ");
@@ -218,7 +217,7 @@ class GpuMutation : public testing::Test {
     return list;
   }
 
-  // Memory that a hunt among elements far from each other takes; other hunts take megabytes.
+  // The memory of a search with elements far apart; other searches take megabytes.
   static constexpr std::int64_t bytes_of_far_hunt = 20'000'000'000;
   static constexpr int most_workers = 16;
   using FarHunts = std::counting_semaphore<most_workers>;
@@ -232,7 +231,7 @@ class GpuMutation : public testing::Test {
     return finding;
   }
 
-  // No GPU call happens in this process once hunts are under way.
+  // This process makes no GPU call while searches run.
   Finding run_hunt(const Row& row, const Hunter& hunter) const {
     std::vector<std::string> argv;
     if (!hunter.tool.empty()) {
@@ -254,7 +253,7 @@ class GpuMutation : public testing::Test {
                                       *row.fault)}));
   }
 
-  // As it comes, so that a run that is cut off has told what it found.
+  // Printed immediately, so that an interrupted run has reported its findings.
   static void tell(const Row& row, const Hunter& hunter, const Finding& finding) {
     static std::mutex mutex;
     const std::scoped_lock lock(mutex);

@@ -35,8 +35,8 @@ INSTANTIATE_TEST_SUITE_P(Gpu, GpuOnly, testing::Values(gpu));
 
 // --- beyond 2^31 elements -----------------------------------------------------------------------
 
-// A is a column of ones of 2^31 + 96 rows, or has a stride that reaches as far; rows are sampled at
-// both ends and in between.
+// A is a column of ones with 2^31 + 96 rows, or has a stride that spans as much memory. Rows are
+// sampled at both ends and in between.
 struct FarCase {
   const char* name;
   std::int64_t rows;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The faults of simt kernels that find groups on the device, and their rows by indices.
+// The faults of simt kernels that find groups on the device, and of rows by index.
 #include "tests/conformance/device_faults.hpp"
 #include "tests/conformance/shared_edits.hpp"
 

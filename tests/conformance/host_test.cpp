@@ -35,8 +35,8 @@ TEST(HostConformance, every_kernel_is_right_on_random_problems) {
   EXPECT_FALSE(report.of_family.empty());
 }
 
-// Sizes 0, 1, prime and skewed, up to 300 groups, in every form; sizes are poison until the work
-// runs, and so is what belongs to no group.
+// Sizes 0, 1, prime and skewed, up to 300 groups, in all forms. Sizes are poisoned until the work
+// runs; elements of no group are always poisoned.
 TEST(HostConformance, every_kernel_is_right_on_random_groups) {
   const SuiteReport report =
       run_suite({.kernels = available_kernels(),
@@ -48,7 +48,7 @@ TEST(HostConformance, every_kernel_is_right_on_random_groups) {
   EXPECT_EQ(report.mismatches(), 0);
 }
 
-// The same, where blocking and threads come into play.
+// The same with sizes at which blocking and threads are used.
 TEST(HostConformance, every_kernel_is_right_on_larger_problems) {
   const SuiteReport report = run_suite({.kernels = available_kernels(),
                                         .cases = is_soak() ? 2000 : 40,

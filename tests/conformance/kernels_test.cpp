@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metadata of every kernel agree with discovery and with its family.
+// The metadata of every kernel are consistent with discovery and with its family.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -90,15 +90,14 @@ TEST(Kernels, filters_keep_exactly_what_they_say) {
     ASSERT_EQ(kernel.operands().a.dtype, DType::float64);
 }
 
-// Splits of k are offered where tiles are few and k is long; they serve any problem.
+// Discovery offers splits of k only for few tiles and long k, although they support any problem.
 bool may_be_left_out(const Kernel& kernel) {
   const Metadata metadata = kernel.metadata();
   const std::string_view split_k = metadata.design_value("split_k");
   return !split_k.empty() && split_k != "1";
 }
 
-// A kernel that is in the list says that it supports the problem; one that is not refuses with a
-// reason.
+// A listed kernel supports the problem; a kernel that is not listed refuses with a reason.
 TEST(Kernels, supports_agrees_with_get_kernels_on_every_known_device) {
   constexpr std::string_view lines[]{"gemm 128x128x128 a=f32",
                                      "gemm 127x65x33 a=f16 b=f16:c out=f16 c=f16[n] beta=1",

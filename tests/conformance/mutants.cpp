@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plain gemm on the CPU with a switch for each fault that a real kernel could have.
+// A simple gemm on the CPU with a switch for each fault that a real kernel could have.
 #include "tests/conformance/mutants.hpp"
 
 #include <array>
@@ -59,7 +59,7 @@ enum class Fault : std::uint8_t {
   flickers,
 };
 
-// The operand combinations that faults are planted in.
+// The operand combinations with planted faults.
 enum class Combination : std::uint8_t { f32, f32_with_c, f16, f64, bytes };
 
 struct MutantDesign {
@@ -284,7 +284,7 @@ class FaultyGemm {
     host::store(dtype, args_.out().data(), index, {value, 0});
   }
 
-  // Toward zero, as if the low bits were cut off.
+  // Rounds toward zero.
   double truncated(double value) const {
     const double rounded = rounded_to_half(value);
     if (!std::isfinite(rounded) || std::abs(rounded) <= std::abs(value)) return value;
@@ -296,7 +296,7 @@ class FaultyGemm {
                rounded);
   }
 
-  // Faults of the end of a run.
+  // Faults that occur at the end of a run.
   void finish() {
     const Tensor& out = args_.out();
     if (has(Fault::writes_past_the_end) && out.stride(2) == 1 && out.stride(0) >= 0 &&

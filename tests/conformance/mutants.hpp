@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// A family whose kernels are wrong on purpose, each in one way. The suite is judged by how many of
-// them it catches.
+// SPDX-License-Identifier: Apache-2.0 A family whose kernels are wrong on purpose, each in one way.
+// The suite is judged by the number of them that it catches.
 #pragma once
 
 #include <memory>
@@ -14,8 +13,8 @@ namespace gemmery::conformance {
 // The family, with provider name "test" and family name "mutants". Its kernels run on the CPU.
 std::unique_ptr<Family> make_mutants();
 
-// The kernel without a fault in each of the family's operand combinations, and the kernels with
-// one.
+// The kernels without a fault, one for each of the family's operand combinations; and the kernels
+// with a fault.
 std::vector<Kernel> sound_kernels(const Family& family);
 std::vector<Kernel> faulty_kernels(const Family& family);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite passes a sound kernel and catches every planted fault.
+// The suite passes a correct kernel and catches every planted fault.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -14,7 +14,7 @@
 namespace gemmery::conformance {
 namespace {
 
-constexpr std::int64_t patience = 4096;  // cases in which a fault must show
+constexpr std::int64_t patience = 4096;  // cases within which a fault must be found
 constexpr TrialLimits small{.products = 1 << 13};
 
 const Family& registered_mutants() {
@@ -36,7 +36,7 @@ SuiteReport run_cases(const Kernel& kernel, std::int64_t cases, std::uint64_t se
                     .asks_others = false});
 }
 
-// Doubles the number of cases until one fails, and returns how; empty where none does.
+// Doubles the number of cases until one fails. Returns the failure, or "".
 std::string find_fault(const Kernel& kernel, std::uint64_t seed) {
   for (std::int64_t cases = patience / 128; cases <= patience; cases *= 2) {
     const SuiteReport report = run_cases(kernel, cases, seed);

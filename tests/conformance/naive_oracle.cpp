@@ -65,8 +65,8 @@ long double unit_of(DType accumulator, bool uses_tensor_cores) {
   return uses_tensor_cores ? 0x1p-23L : 0x1p-24L;
 }
 
-// What a sum loses at most where a step of it falls below the normal numbers of its type, as steps
-// of float16 do below 2^-14.
+// The largest error of an addition whose result is below the normal numbers of its type: 2^-14 for
+// float16.
 long double smallest_positive(DType accumulator) {
   const DTypeFacts& known = facts(accumulator);
   if (known.kind != DTypeKind::floating) return 0;
@@ -74,7 +74,7 @@ long double smallest_positive(DType accumulator) {
   return std::ldexp(1.0L, 1 - bias - known.mantissa_bits);
 }
 
-// Bounds of what a value in [x - e, x + e] may be once it is stored.
+// Bounds of a value in [x - e, x + e] after it is stored.
 struct Interval {
   long double low;
   long double high;
@@ -117,7 +117,8 @@ bool is_acceptable(DType out, long double got, long double x, long double e) {
   return got >= interval.low && got <= interval.high;
 }
 
-// How tensor cores align a factor: a subnormal one as the smallest normal number.
+// The magnitude by which tensor cores align a factor: that of the smallest normal number for
+// subnormals.
 long double aligned(long double factor, DType dtype, bool uses_tensor_cores) {
   const DTypeFacts& known = facts(dtype);
   if (!uses_tensor_cores || factor == 0 || known.kind != DTypeKind::floating)
@@ -134,7 +135,7 @@ Element compute(const GemmArguments& arguments, const OperandRules& rules, bool 
                 std::int64_t l, std::int64_t m, std::int64_t n) {
   const std::int64_t k_extent = arguments.problem().k;
   const long double unit = unit_of(rules.accumulator, uses_tensor_cores);
-  // The epilogue sees them in its compute type.
+  // The epilogue reads them in its compute type.
   const bool is_double = epilogue_compute_type(rules.accumulator) == DType::float64;
   const long double alpha = is_double ? arguments.alpha() : static_cast<float>(arguments.alpha());
   const long double beta = is_double ? arguments.beta() : static_cast<float>(arguments.beta());
@@ -151,7 +152,7 @@ Element compute(const GemmArguments& arguments, const OperandRules& rules, bool 
   long double addend = 0;
   if (arguments.c() && beta != 0) addend = beta * read(*arguments.c(), l, m, n);
   element.value += addend;
-  // A C wider than the type that the epilogue computes in is rounded on its way.
+  // A C wider than the epilogue's compute type is rounded when it is read.
   const bool is_wide = arguments.c() && (arguments.c()->dtype() == DType::float64 ||
                                          arguments.c()->dtype() == DType::int32);
   const long double conversion = !is_double && is_wide ? 0x1p-24L : 0;
@@ -159,7 +160,7 @@ Element compute(const GemmArguments& arguments, const OperandRules& rules, bool 
   element.error = steps * std::fabs(alpha) *
                       ((unit + 0x1p-63L) * magnitude + smallest_positive(rules.accumulator)) +
                   (2 * (unit + 0x1p-63L) + conversion) * std::fabs(addend);
-  // Sums that may overflow on their way may become anything: those of float16 at 65504.
+  // Partial sums that may overflow (float16: at 65504) may give any result.
   if (magnitude * (1 + steps * unit) > largest_finite(rules.accumulator))
     element.error = std::numeric_limits<long double>::infinity();
   return element;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second oracle that shares no arithmetic with the library's: the definition, in long double, for
-// small problems. It checks the first one.
+// A second oracle for small problems: the definition, in long double. It shares no arithmetic with
+// the library's oracle and checks it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trials of mutants with programs.
+// Runs trials of mutants with programs.
 #include "tests/conformance/program_hunt.hpp"
 
 #include <algorithm>
@@ -20,8 +20,8 @@
 namespace gemmery::conformance {
 namespace {
 
-// Mostly several tiles to a consumer of one or two blocks; k is few blocks, for a ring goes round
-// from tile to tile.
+// Mostly several tiles for a consumer, with one or two blocks. K is few blocks, since the ring of
+// stages continues from tile to tile.
 Extents draw_extents(Choices& choices) {
   return {.m = choices.between(130, 420),
           .n = choices.between(17, 52) * 8,
@@ -46,8 +46,8 @@ std::string hunt_in_trial(const Kernel& kernel, Device device, Choices& choices)
 
 // --- launches of one workspace ------------------------------------------------------------------
 
-// The kernel of reductions, bound once and launched with ever new operands. Numbers are -1, 0 and
-// 1, and few enough for every order of sums to be exact.
+// A kernel of reductions, prepared once and launched with new operands each time. Numbers are -1, 0
+// and 1, and few enough for sums to be exact in any order.
 class BoundReductions {
  public:
   BoundReductions(const Kernel& kernel, const Extents& extents, Device device)
@@ -65,7 +65,7 @@ class BoundReductions {
     fill(bias_.data(), 0, bias_.bytes(), stream_);
   }
 
-  // What is wrong after one more launch.
+  // Launches once more. Returns a description of wrong results, or "".
   std::string launch(Choices& choices) {
     draw(a_, device_a_, choices);
     draw(b_, device_b_, choices);
@@ -86,7 +86,7 @@ class BoundReductions {
   }
 
  private:
-  // In bfloat16, by their upper half of a float's bits.
+  // bfloat16: the upper half of a float's bits.
   using Code = std::uint16_t;
   static std::int64_t whole_of(Code code) {
     return static_cast<std::int64_t>(std::bit_cast<float>(std::uint32_t{code} << 16));

@@ -9,7 +9,7 @@
 
 namespace gemmery::conformance {
 
-// As hunt_at_random; the number of cases grows by one.
+// As hunt_at_random, but each round has one case more than the previous one.
 std::string hunt_with_program(const Kernel& kernel, const Hunt& hunt);
 
 }  // namespace gemmery::conformance

@@ -11,7 +11,7 @@
 namespace gemmery::conformance {
 namespace {
 
-// Channels of a group: any, or whole accesses of every type where an operand has such.
+// Channels of a group: any number, or a multiple of all operands' access widths.
 std::int64_t draw_channels(const OperandRules& rules, Choices& choices) {
   std::int64_t unit = 1;
   const auto widen = [&](const OperandRule& rule) {
@@ -25,7 +25,7 @@ std::int64_t draw_channels(const OperandRules& rules, Choices& choices) {
   return unit == 1 ? choices.between(1, 20) : unit * choices.between(1, 3);
 }
 
-// One dimension, in the words of a line.
+// One dimension, as in a problem line.
 struct Dimension {
   std::int64_t image, filter, lower, upper, stride, dilation;
 };
@@ -42,7 +42,7 @@ Dimension draw_dimension(bool is_strided, Choices& choices) {
   return one;
 }
 
-// A dimension whose taps and stride are those that a kernel is made for, if it is for some.
+// Uses the taps and stride for which a kernel is specialised, if it is.
 void take_own_filter(const Kernel& kernel, Dimension& one) {
   const auto number = [&](std::string_view field) {
     const std::string_view value = kernel.metadata().design_value(field);

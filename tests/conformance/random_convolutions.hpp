@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions for kernels that run nothing else.
+// Convolutions for kernels that run only convolutions.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -9,7 +9,7 @@
 
 namespace gemmery::conformance {
 
-// A small one that the kernel's rules fit, with its C.
+// A small convolution that fits the kernel's rules, with a C if the kernel has one.
 GemmProblem random_convolution(const Kernel& kernel, Choices& choices);
 
 }  // namespace gemmery::conformance

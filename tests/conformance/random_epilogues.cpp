@@ -17,7 +17,7 @@
 namespace gemmery::conformance {
 namespace {
 
-// Layouts, types that are narrowed, tails and batches.
+// Layouts, results of narrower types, partial tiles and batches.
 constexpr const char* products[] = {"f32",
                                     "f16",
                                     "bf16",
@@ -47,7 +47,7 @@ std::string random_product(std::mt19937_64& random, int most_extent, int most_ro
 }
 
 struct GroupForm {
-  char ragged;  // 'k': each group has a matrix of out
+  char ragged;  // 'm', 'n' or 'k'; with 'k' each group has a matrix of out
   std::string_view words;
 };
 constexpr GroupForm group_forms[] = {{'m', "ends=i32/align=8"},
@@ -93,7 +93,7 @@ std::vector<RankedKernel> kernels_of(const GemmProblem& problem, const DeviceInf
   return kernels;
 }
 
-// The best, and others behind it.
+// The best kernel, and random others.
 std::vector<Kernel> choose(const std::vector<RankedKernel>& kernels, std::size_t count,
                            std::mt19937_64& random) {
   std::vector<Kernel> all(kernels.begin(), kernels.end());
@@ -125,7 +125,7 @@ void add(EpilogueReport& sum, const EpilogueReport& part) {
   sum.failures.insert(sum.failures.end(), part.failures.begin(), part.failures.end());
 }
 
-// Some operands of a batch by pointers.
+// Makes some operands of a batch arrays of pointers.
 GemmProblem with_pointers(GemmProblem problem, std::mt19937_64& random) {
   const auto maybe = [&](MatrixType& matrix) {
     if (matrix.batch_stride != 0 && random() % 2 == 0) matrix.batch_stride = by_pointers;
@@ -146,7 +146,7 @@ class Run {
   explicit Run(const EpilogueOptions& options)
       : options_(options), device_(device_info(options.device)) {}
 
-  // Whether a kernel ran it, and most of its elements have a bound to be held to.
+  // Whether a kernel ran the program, and most elements have a bound.
   bool try_program(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     tests::ProgramLimits limits = options_.limits;
@@ -207,13 +207,13 @@ class Run {
     return tally;
   }
 
-  // Few for half of the programs: blocks come to their second tile and to later ones.
+  // Few for half of the programs, so that blocks have several tiles.
   int most_multiprocessors(const Kernel& kernel, std::uint64_t seed) const {
     if (seed % 2 == 0 || kernel.family().name() != options_.family_on_few) return 0;
     return 1 + static_cast<int>(seed / 2 % 3);
   }
 
-  // Where the product alone is served, somebody must say what of the epilogue is not.
+  // If the product alone is supported, a family must give the epilogue as the reason.
   void check_refusal(const GemmProblem& problem) {
     ++report_.refused;
     if (!has_families_for(problem, device_, options_)) return;
@@ -235,7 +235,7 @@ class Run {
 }  // namespace
 
 EpilogueReport run_random_epilogues(const EpilogueOptions& options) {
-  // For each program that shall run; few fit kernels of a name.
+  // The number of tries for each program that is to run; few fit the kernels with a given name.
   const int most_tries = options.name_part.empty() ? 20 : 5000;
   std::atomic<int> next = 0;
   std::atomic<int> ran = 0;

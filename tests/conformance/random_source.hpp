@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seed of a test run, and a source of choices made from it.
+// The seed of a test run, and random choices from it.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@
 
 namespace gemmery::conformance {
 
-// GEMMERY_TEST_SEED where it is set, else fresh.
+// GEMMERY_TEST_SEED if it is set, else a random seed.
 inline std::uint64_t test_seed() {
   const char* const text = std::getenv("GEMMERY_TEST_SEED");
   return text != nullptr ? std::strtoull(text, nullptr, 0) : api::fresh_seed();
 }
 
-// Whether the full counts are asked for.
+// Whether the full counts are requested (GEMMERY_SOAK).
 inline bool is_soak() {
   const char* const text = std::getenv("GEMMERY_SOAK");
   return text != nullptr && std::string(text) == "1";
 }
 
-// Choices, one after the other; the same seed gives the same choices.
+// A sequence of random choices; the same seed gives the same sequence.
 class Choices {
  public:
   explicit Choices(std::uint64_t seed) : seed_(seed) {}
 
   std::uint64_t bits() { return api::random_bits(seed_, next_++); }
-  // From least to most, both included.
+  // A number from least to most, both included.
   std::int64_t between(std::int64_t least, std::int64_t most) {
     return least + static_cast<std::int64_t>(bits() % static_cast<std::uint64_t>(most - least + 1));
   }

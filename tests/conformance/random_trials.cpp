@@ -23,7 +23,7 @@ using operation::MatrixExtents;
 
 // --- extents ---
 
-// Around the vectors, fragments and tiles that kernels are made of.
+// Extents near the sizes of vectors, fragments and tiles.
 constexpr std::array<std::int64_t, 28> edges{1,  2,  3,  4,   5,   6,   7,   8,  9,  12,
                                              15, 16, 17, 24,  31,  32,  33,  40, 47, 63,
                                              64, 65, 96, 127, 128, 129, 255, 257};
@@ -63,10 +63,10 @@ std::int64_t draw_batches(Choices& choices) {
   return choices.percent(65) ? 1 : choices.one_of({2, 3, 5});
 }
 
-// Beyond every tile, where blocks and threads meet.
+// Larger than every tile, so that there are several blocks or threads.
 std::int64_t draw_large_extent(Choices& choices) { return choices.between(150, 700); }
 
-// Where a design has few rows of m or n ("m4"), as many or fewer; seldom more, which are refused.
+// For a design with few rows of m or n ("m4"): as many or fewer; rarely more, which are refused.
 void draw_few(const Metadata& metadata, Choices& choices, GemmProblem& problem) {
   const std::string_view rows = metadata.design_value("rows");
   if (rows.size() != 2 || choices.percent(4)) return;
@@ -101,7 +101,8 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 
 enum class Role : std::uint8_t { input, output };
 
-// Those of sm90 say so; what other families multiply may be by pointers if any is.
+// Kernels of sm90 declare it; in other families any operand may be an array of pointers if the
+// family supports them.
 bool takes_pointers(const Kernel& kernel) {
   const Metadata metadata = kernel.metadata();
   const bool is_told = metadata.design_value("instruction") == "wgmma";
@@ -109,7 +110,7 @@ bool takes_pointers(const Kernel& kernel) {
          (!is_told || metadata.design_value("batches") == "pointers");
 }
 
-// Draws strides in elements for one operand that keep to its rule, or pointers to its matrices.
+// Draws strides in elements for one operand that satisfy its rule, or pointers to its matrices.
 class MatrixDraw {
  public:
   MatrixDraw(const Kernel& kernel, const OperandRule& rule, MatrixExtents extents, Role role,
@@ -167,7 +168,7 @@ class MatrixDraw {
     if (may_have_pointers_ && choices_.percent(chance)) matrix.batch_stride = by_pointers;
   }
 
-  // Only strides that are not the 1 of a fixed layout.
+  // Not the stride of 1 in a fixed layout.
   void flip_signs(MatrixType& matrix) {
     for (std::int64_t* const stride :
          {&matrix.batch_stride, &matrix.row_stride, &matrix.column_stride}) {
@@ -197,7 +198,7 @@ class MatrixDraw {
   std::int64_t unit_ = 1;
 };
 
-// C as a row, a column or a single number, repeated; in the types that its rule takes.
+// C as a broadcast row, column or number, if its rule allows that.
 MatrixType broadcast_some(MatrixType matrix, const MatrixExtents& extents, const OperandRule& rule,
                           Choices& choices) {
   const auto drop = [&](std::int64_t& stride) { stride = 0; };
@@ -237,8 +238,8 @@ Fill draw_fill(Choices& choices) {
       {Fill::integers, Fill::integers, Fill::normal, Fill::normal, Fill::uniform});
 }
 
-// One time in eight A and B hold what is worst for some arithmetic. The ends of a fill of integers
-// stay exact.
+// In one of eight trials A and B have the worst values for some arithmetic. A fill of integers
+// stays exact.
 void draw_pattern(Choices& choices, api::Trial& trial) {
   using enum api::Pattern;
   if (!choices.percent(12)) return;
@@ -259,12 +260,12 @@ std::int64_t draw_group_count(Choices& choices) {
   return choices.percent(20) ? 1 : choices.between(2, 12);
 }
 
-// Extents follow when that of the groups is known.
+// The extents are set later, by draw_indexed_extent.
 IndexedElements draw_indexed(Choices& choices) {
   return {.bits = static_cast<std::uint8_t>(choices.percent(40) ? 64 : 32)};
 }
 
-// Of as many elements as the groups have, of more or of fewer, even none.
+// As many elements as the groups have, more, fewer, or none.
 void draw_indexed_extent(Choices& choices, std::int64_t elements, IndexedElements& indexed) {
   if (!indexed.are_used()) return;
   indexed.extent = choices.percent(30)  ? elements
@@ -306,7 +307,7 @@ bool takes(const Kernel& kernel, const Groups& groups) {
   if (has_list != (groups.sizes == GroupSizes::list)) return false;
   const bool has_table = has_list || metadata.design_value("groups") == "in a table of the host";
   if (has_table != groups.are_on_host) return false;
-  // simt sees at run time what is to become of elements outside.
+  // simt determines at run time how to treat elements of no group.
   const bool has_zeros = groups.outside == OutsideGroups::zero && groups.ragged != Ragged::k;
   if (family.name() != "simt" && has_zeros != (metadata.design_value("outside") == "zero"))
     return false;
@@ -314,19 +315,19 @@ bool takes(const Kernel& kernel, const Groups& groups) {
                                    : groups.ragged == Ragged::n ? "columns"
                                                                 : "rows";
   if (metadata.design_value("indices") != indexed) return false;
-  // sm90 has kernels of their own for either.
+  // sm90 has separate kernels for rows and columns by index.
   const std::string_view of = metadata.design_value("indexed");
   return of.empty() || (groups.gather.are_used() == of.starts_with("operand") &&
                         groups.scatter.are_used() == of.ends_with("out"));
 }
 
-// One that the kernel's family takes, if that is easily found.
+// A form that the kernel's family accepts, if one is found in a few tries.
 Groups draw_form(const Kernel& kernel, Choices& choices) {
   Groups groups = draw_any_form(choices);
   for (int tries = 0; tries < 1000 && !takes(kernel, groups); ++tries)
     groups = draw_any_form(choices);
   const std::string where(kernel.metadata().design_value("groups"));
-  // Tiles of kernels take the label of their first row.
+  // Kernels read only the label of a tile's first row.
   if (!where.empty() && groups.sizes == GroupSizes::labels && choices.percent(90))
     groups.alignment = choices.one_of({32, 64, 128});
   if (!where.empty() && groups.sizes != GroupSizes::list && choices.percent(90))
@@ -334,7 +335,7 @@ Groups draw_form(const Kernel& kernel, Choices& choices) {
   return groups;
 }
 
-// A few elements for each group along the extent that differs, or many for few groups.
+// Few elements per group along the extent that differs, or many for few groups.
 void draw_groups(const Kernel& kernel, Choices& choices, const TrialLimits& limits,
                  GemmProblem& problem) {
   problem.groups = draw_form(kernel, choices);
@@ -357,8 +358,7 @@ void draw_groups(const Kernel& kernel, Choices& choices, const TrialLimits& limi
   draw_indexed_extent(choices, operation::ragged_extent(problem), problem.groups->scatter);
 }
 
-// Matrices of a list are of one layout; lines are packed, or as far apart as the rule's alignment
-// asks for.
+// Matrices of a list have one layout; lines are packed, or at multiples of the rule's alignment.
 MatrixType draw_listed(const OperandRule& rule, const MatrixExtents& extents, Choices& choices) {
   const Layout layout = rule.layout == LayoutRule::row      ? Layout::row
                         : rule.layout == LayoutRule::column ? Layout::column
@@ -379,7 +379,7 @@ MatrixType draw_matrix(const Kernel& kernel, const OperandRule& rule, const Gemm
   if (problem.groups && problem.groups->sizes == GroupSizes::list)
     return draw_listed(rule, extents, choices);
   MatrixType matrix = MatrixDraw(kernel, rule, extents, role, choices).draw();
-  // A tensor that groups share is one tensor.
+  // Groups share one tensor.
   if (problem.groups && problem.groups->share_tensors() && extents.batch == 1 &&
       matrix.has_pointers()) {
     matrix.batch_stride = 0;
@@ -388,7 +388,7 @@ MatrixType draw_matrix(const Kernel& kernel, const OperandRule& rule, const Gemm
   return matrix;
 }
 
-// C, or one of its kind for every group: a row, a column or a number.
+// C, or one per group: a matrix, a row, a column or a number.
 MatrixType draw_addend(const Kernel& kernel, const GemmProblem& problem, Choices& choices) {
   const OperandRule& rule = kernel.operands().c;
   const MatrixExtents extents = operation::product_extents(problem).out;
@@ -450,13 +450,13 @@ api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimit
   const bool has_range = bit_width(rules.a.dtype) >= 16 && bit_width(rules.b.dtype) >= 16;
   if (rules.out.dtype == DType::float16 && has_range && trial.pattern == api::Pattern::random &&
       choices.percent(10))
-    trial.scale = 200;  // sums pass 65504
+    trial.scale = 200;  // sums exceed 65504
   if (choices.percent(5)) trial.repeats = 2;
-  // Blocks come to their second tile and to later ones.
+  // Few multiprocessors, so that blocks have several tiles.
   if (!limits.device.is_cpu() && choices.percent(25))
     trial.max_multiprocessors = static_cast<int>(choices.between(1, 3));
-  // There every access beyond an allocation is seen, which without guards ends where the operand
-  // does.
+  // The emulator detects every access beyond an allocation; without guard bands the allocation ends
+  // with the operand.
   if (limits.device.type == DeviceType::emulated) trial.options.guard_bands = choices.percent(50);
   return trial;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random trials that fit a kernel's rules: shapes around its tiles, every layout and alignment that
-// it takes, strides of every sign, broadcasts, empty extents, scalars, C in place.
+// Random trials that fit a kernel's rules: shapes near multiples of its tiles, all layouts and
+// alignments that it supports, positive and negative strides, broadcasts, empty extents, scalars, C
+// in place.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,16 @@
 namespace gemmery::conformance {
 
 struct TrialLimits {
-  std::int64_t products = 1 << 18;  // m·n·k·l at most
-  std::int64_t depth = 4200;        // k at most
+  std::int64_t products = 1 << 18;  // limit of m·n·k·l
+  std::int64_t depth = 4200;        // limit of k
   Device device = Device::cpu();
-  // Grouped problems for all kernels. Kernels of groups get these in any case.
+  // Draws grouped problems for all kernels. Grouped kernels always get them.
   bool groups = false;
 };
 
 api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimits& limits);
 
-// What runs this trial again: the words after --replay.
+// The arguments after --replay that run this trial again.
 std::string replay_words(const api::Trial& trial, const Kernel& kernel);
 
 }  // namespace gemmery::conformance

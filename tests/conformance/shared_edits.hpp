@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of code that kernels of several families share: in how tiles of groups are found, labels,
-// indices, lists, and what is outside of groups.
+// Faults of code that kernels of several families share: tiles of groups, labels, indices, lists,
+// and elements of no group.
 #pragma once
 
 #include "tests/conformance/device_faults.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws cases, runs them over threads, gathers what went wrong.
+// Draws cases, runs them in several threads, collects failures.
 #include "tests/conformance/suite.hpp"
 
 #include <algorithm>
@@ -41,14 +41,14 @@ FamilyGroups group_by_family(const std::vector<Kernel>& kernels) {
   return groups;
 }
 
-// What discovery picks for each tile by itself, as a design's fields name it. Skinny kernels have
-// as few rows as the problem allows, and their tiles follow from the widest loads.
+// The design fields that discovery chooses for each tile. Skinny kernels have as few rows as the
+// problem allows, and the widest loads determine their tiles.
 bool is_picked(const DesignField& field) {
   return field.name == "raster" || field.name == "stages" || field.name == "split_k";
 }
 
-// Whether a rule is another one, or asks for wider accesses or a certain layout where that one
-// takes more.
+// Whether a rule equals another one, or requires wider accesses or a certain layout where the other
+// does not.
 bool is_narrower(const OperandRule& rule, const OperandRule& other) {
   return rule.dtype == other.dtype && rule.alignment >= other.alignment &&
          (rule.layout == other.layout || other.layout == LayoutRule::any);
@@ -60,18 +60,18 @@ bool are_narrower(const OperandRules& rules, const OperandRules& others) {
          rules.math == others.math;
 }
 
-// Whether discovery offers this kernel in the place of that one: they differ at most in what it
-// picks, and in that it makes more of how the operands lie.
+// Whether discovery may list `listed` instead of `kernel`: they differ at most in the fields that
+// discovery chooses, and `listed` makes more use of the operands' layout and alignment.
 bool stands_for(const Kernel& listed, const Kernel& kernel, bool is_supported) {
   if (&listed.family() != &kernel.family() || !are_narrower(listed.operands(), kernel.operands()))
     return false;
-  // sm80 computes a column-major out transposed: the same tile has other extents in out there,
-  // which may fit labels where those of this kernel do not.
+  // sm80 computes a column-major out transposed: the same tile then has other extents in out, which
+  // may fit labels where those of this kernel do not.
   const bool has_same_extents = listed.operands().out.layout == kernel.operands().out.layout;
   if (!is_supported && listed.family().name() == "sm80" && !has_same_extents) return false;
   std::vector<DesignField> theirs = listed.metadata().design;
   std::vector<DesignField> ours = kernel.metadata().design;
-  // A kernel of more rows than the problem has serves it, one of fewer does not.
+  // A kernel with more rows than the problem supports it, one with fewer does not.
   const bool picks_rows = is_supported && !kernel.metadata().design_value("rows").empty();
   const auto is_left_out = [&](const DesignField& field) {
     return is_picked(field) || (picks_rows && (field.name == "rows" || field.name == "tile"));
@@ -81,14 +81,14 @@ bool stands_for(const Kernel& listed, const Kernel& kernel, bool is_supported) {
   return theirs == ours;
 }
 
-// What one case gave.
+// The result of one case.
 struct Outcome {
   bool is_refusal = false;
   VerifyReport report;
-  std::string fault;  // empty when all is well
+  std::string fault;  // empty if the case passed
 };
 
-// One case: a trial drawn for one kernel, asked of the same or of another one.
+// One case: a trial drawn for one kernel, and run by the same or another one.
 class Case {
  public:
   Case(const SuiteOptions& options, const FamilyGroups& groups, std::int64_t index)
@@ -117,7 +117,7 @@ class Case {
         run_supported(outcome);
       }
     } catch (const Error& error) {
-      // Rows and columns alone have both layouts; a list of them may claim the other one.
+      // A single row or column has both layouts; a list of them may be declared with the other one.
       outcome.is_refusal = is_list() && error.kind() == ErrorKind::unsupported;
       if (!outcome.is_refusal) outcome.fault = fmt::format("threw: {}", error.what());
     } catch (const std::exception& error) {
@@ -127,8 +127,8 @@ class Case {
   }
 
  private:
-  // Mostly the one that the trial was drawn for; or any, which refuses as a rule; or, where nothing
-  // has to be compiled, another one that discovery offers.
+  // Mostly the kernel for which the trial was drawn; or a random one, which usually refuses; or, if
+  // nothing must be compiled, another one that discovery offers.
   Kernel choose_kernel(const FamilyGroups& groups) {
     if (!options_.asks_others) return drawn_for_;
     if (choices_.percent(6)) return choices_.one_of(choices_.one_of(groups));
@@ -142,12 +142,12 @@ class Case {
     return *kernel_.family().device_info(options_.limits.device);
   }
 
-  // Whether the kernel asks for narrower accesses to A and B than they have, or takes operands of
-  // any strides, or batches by pointers where there are none: another one is listed then if it is
-  // faster, which may have other tiles. So it is where a kernel of sm80 stores to any strides: of a
+  // Whether the kernel requires less than the operands have: narrower accesses to A and B, any
+  // strides, or batches by pointers. Then discovery lists a faster one instead, which may have
+  // other tiles. The same is true for a kernel of sm80 that stores to any strides: for a
   // column-major out, discovery offers kernels that compute out^T, whose tiles fit other operands.
-  // Kernels of depthwise convolutions serve other filters and numbers of channels than those that
-  // they are offered for, too.
+  // Kernels of depthwise convolutions support more filters and numbers of channels than those for
+  // which they are offered.
   bool asks_for_less() const {
     const OperandRules& rules = kernel_.operands();
     const GemmProblem& problem = trial_.line.problem;
@@ -161,7 +161,7 @@ class Case {
             !kernel::has_pointers(problem));
   }
 
-  // Discovery lists a kernel where it says that it supports the problem, and only there.
+  // Discovery lists a kernel if and only if the kernel supports the problem.
   std::string check_discovery(bool is_supported) {
     if (!choices_.percent(20)) return {};
     const auto listed = get_kernels(trial_.line.problem, device_info());
@@ -176,7 +176,7 @@ class Case {
                      : "supports() says yes, but get_kernels does not list it";
   }
 
-  // Small matrices of a list may promise more than the largest, which the line describes.
+  // Small matrices of a list may satisfy more than the largest one, which the line describes.
   bool is_list() const {
     const auto& groups = trial_.line.problem.groups;
     return groups && groups->sizes == GroupSizes::list;
@@ -201,7 +201,7 @@ class Case {
 
   void run_supported(Outcome& outcome) {
     std::string fault;
-    // Which knows products of matrices.
+    // The naive oracle supports only products of matrices.
     const bool is_small =
         !trial_.line.problem.convolution && trial_.line.problem.flops() <= 2 * most_naive_products;
     const bool asks_naive =
@@ -241,8 +241,8 @@ class Case {
     return {};
   }
 
-  // The arguments describe the problem that was meant, and its line reads back. A list is as large
-  // as its largest problems, whatever was meant.
+  // The arguments describe the intended problem, and its line parses to an equal one. A list has
+  // the extents of its largest problems instead.
   std::string check_line(const GemmArguments& arguments) const {
     const ProblemLine line{arguments.problem(), arguments.alpha(), arguments.beta()};
     const Groups* const groups = line.problem.groups ? &*line.problem.groups : nullptr;
@@ -260,7 +260,7 @@ class Case {
   Kernel kernel_;
 };
 
-// How k is split, in the words of all families: "serial3" of slices is "serial".
+// The kind of split of k, for all families: "serial3" becomes "serial".
 std::string_view split_form(const Metadata& metadata) {
   const std::string_view split = metadata.design_value("split_k");
   for (const std::string_view mode : {"serial", "parallel", "stream"})
@@ -302,7 +302,7 @@ class Collector {
   SuiteReport report_;
 };
 
-// How far the suite is: cases that were begun, and those of them that ran.
+// The progress of the suite: cases that were begun, and those of them that ran.
 struct Progress {
   std::atomic<std::int64_t> begun = 0;
   std::atomic<std::int64_t> ran = 0;

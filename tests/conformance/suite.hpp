@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite that every kernel of every provider goes through: random trials, refusals, discovery,
-// problem lines.
+// The suite for every kernel of every provider: random trials, refusals, discovery, problem lines.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,8 @@
 namespace gemmery::conformance {
 
 struct SuiteOptions {
-  std::vector<Kernel> kernels;  // of one device; families get equal shares of the cases
-  std::int64_t cases = 0;       // that run; refusals come on top
+  std::vector<Kernel> kernels;  // for one device; families get equal shares of the cases
+  std::int64_t cases = 0;       // cases that run, not counting refusals
   std::uint64_t seed = 1;
   int threads = 1;
   TrialLimits limits;
@@ -26,18 +25,18 @@ struct SuiteOptions {
 
 struct Tally {
   std::int64_t runs = 0;
-  std::int64_t exact = 0;     // of the runs: compared bit for bit
-  std::int64_t refusals = 0;  // each checked as such: a reason, and the same from `run`
+  std::int64_t exact = 0;     // runs that were compared bit for bit
+  std::int64_t refusals = 0;  // each has a reason, and `run` gives the same one
   std::int64_t elements = 0;
-  std::int64_t mismatches = 0;  // runs and refusals with any fault
-  double worst_ratio = 0;       // of error to bound
+  std::int64_t mismatches = 0;  // runs and refusals that failed
+  double worst_ratio = 0;       // the largest ratio of error to bound
 };
 
 struct SuiteReport {
   std::uint64_t seed = 0;
   std::map<std::string, Tally> of_family;       // "host/reference"
   std::map<std::string, std::int64_t> of_form;  // runs: "parallel, array"
-  std::vector<std::string> failures;  // the first of them, each with the words that replay it
+  std::vector<std::string> failures;  // the first ones, each with the command line that replays it
 
   std::int64_t mismatches() const;
 };
@@ -49,8 +48,8 @@ std::string to_string(const SuiteReport& report);
 std::vector<Kernel> choose_kernels(std::vector<Kernel> kernels, std::size_t count,
                                    Choices& choices);
 
-// Discovery lists sm90's kernels for strided batches; others are reached by name. Now and then the
-// one for arrays of pointers in place of such a kernel.
+// Discovery lists sm90's kernels for strided batches. Sometimes replaces such a kernel by the one
+// for arrays of pointers, which is available by name.
 Kernel with_pointers(const Kernel& kernel, Choices& choices);
 
 }  // namespace gemmery::conformance

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of users go through the suite that ours go through: CUDA C++ on an emulated H200, a
-// callable on the CPU.
+// Runs the suite on kernels of users: CUDA C++ on an emulated H200, a callable on the CPU.
 #include <gemmery/discovery.hpp>
 #include <gemmery/user_kernel.hpp>
 

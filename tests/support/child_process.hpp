@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Children of a test's process: what holds only once in a process, or under other limits, users and
-// environments, is asked there.
+// Child processes of a test, for checks that are possible once per process, or that need other
+// limits, users or environments.
 #pragma once
 
 #include <sys/wait.h>
@@ -12,7 +12,7 @@
 
 namespace gemmery::tests {
 
-// Whether a claim holds in a child; false where that throws, crashes or takes longer.
+// Whether a claim is true in a child; false if it throws, crashes or takes longer.
 inline bool holds_in_child(const std::function<bool()>& claim, unsigned most_seconds = 60) {
   const pid_t child = fork();
   if (child == 0) {
@@ -29,7 +29,7 @@ inline bool holds_in_child(const std::function<bool()>& claim, unsigned most_sec
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Waits for so many children; how many of them ended with anything but 0.
+// Waits for this many children; returns the number of them that did not exit with 0.
 inline int count_failed_children(int children) {
   int failed = 0;
   for (int child = 0; child < children; ++child) {

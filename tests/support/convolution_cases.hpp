@@ -108,14 +108,14 @@ inline constexpr const char* limits_convolutions[] = {"1,40,40,8,8,33,33|16|1>40
                                                       "1,300,300,8,8,3,3|128|1|d128>300,300",
                                                       "1,300,300,8,8,3,3|130|1|d130>300,300",
                                                       "1,40,40,8,16,5,5|0|1|d9>4,4"};
-// Two more of this list have more than 2^31 elements.
+// Extents above 2^16, with few elements.
 inline constexpr const char* big_convolutions[] = {"65537,1,1,8,8,1,1|0|1>1,1",
                                                    "70000,2,2,8,8,3,3|1|1>2,2",
                                                    "1,1,1000003,8,8,1,3|0,0,1,1|1>1,1000003"};
 inline constexpr const char* empty_convolutions[] = {
     "0,8,8,16,16,3,3|1|1>8,8", "1,8,8,0,16,3,3|1|1>8,8", "1,8,8,16,0,3,3|1|1>8,8"};
 
-// The sizes of CUTLASS's own tests that PyCUTLASS kept: N,H,W,C,K,R,S|padding|stride>P,Q.
+// The sizes of CUTLASS's tests that PyCUTLASS uses: N,H,W,C,K,R,S|padding|stride>P,Q.
 inline constexpr const char* kept_convolutions[] = {"1,1,1,64,8,1,1|1|1>3,3",
                                                     "1,1,8,64,8,1,3|1|1>3,8",
                                                     "1,7,8,64,8,3,3|1|1>7,8",
@@ -145,7 +145,7 @@ struct Types {
   DType operands, out;
 };
 
-// Whole numbers, so that every order of additions gives the same sum.
+// Draws integers, so that sums are the same in any order of additions.
 class Draw {
  public:
   Draw(std::uint64_t seed, int limit) : random_(seed), limit_(limit) {}

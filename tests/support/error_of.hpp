@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error that something throws; a failure of the test where it throws none.
+// The error that a call throws; the test fails if it throws none.
 #pragma once
 
 #include <gtest/gtest.h>

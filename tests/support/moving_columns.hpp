@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix whose columns move by one with every multiplication: results are exact, and each launch
-// of a chain of them shows.
+// A matrix whose columns move by one with every multiplication: results are exact, and a lost or
+// repeated launch in a chain is detected.
 #pragma once
 
 #include <gemmery/gemmery.hpp>
@@ -11,7 +11,7 @@
 
 namespace gemmery::tests {
 
-// Two buffers of m x n numbers of bfloat16 and the n x n matrix that moves columns by one.
+// Two buffers of m x n bfloat16 numbers, and the n x n matrix that moves columns by one.
 class MovingColumns {
  public:
   MovingColumns(std::int64_t m, std::int64_t n, std::uint64_t seed, Stream stream);
@@ -23,8 +23,8 @@ class MovingColumns {
   // Fills the first buffer with new random whole numbers, the second with poison.
   void refill();
 
-  // How many numbers of the first buffer (after an even count of moves) or of the second are not
-  // those that were filled in, their columns moved so often.
+  // The number of wrong elements in the first buffer (for an even number of moves) or the second:
+  // those that differ from the filled-in numbers with their columns moved that often.
   std::int64_t count_wrong(std::int64_t moves) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions by their definition, one element at a time: pixels and taps that meet are found by
-// trying all of them. Shares nothing with the library but the conversion of single numbers.
+// Convolutions by their definition, one element at a time: all pairs of pixels and taps are tried.
+// Shares only the conversion of single numbers with the library.
 #pragma once
 
 #include <gemmery/gemmery.hpp>
@@ -62,10 +62,10 @@ struct ConvCase {
   }
 };
 
-// A tensor in memory of its own; what is no element of it is NaN, or 0x55 for integers.
+// A tensor with its own memory; gaps between elements are NaN, or 0x55 for integers.
 class HeldTensor {
  public:
-  // Packed, with `pixel_gap` elements behind the channels of each pixel.
+  // Packed, with `pixel_gap` elements after the channels of each pixel.
   HeldTensor(DType dtype, Extents shape, std::int64_t pixel_gap = 0)
       : dtype_(dtype), shape_(std::move(shape)), strides_(shape_.size()) {
     std::int64_t step = 1;
@@ -118,7 +118,7 @@ class HeldTensor {
   std::vector<std::uint8_t> bytes_;
 };
 
-// Along one dimension, what meets an element of out: coordinates in A and in B.
+// The products for an element of out along one dimension: pairs of coordinates in A and in B.
 using Meetings = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 inline Meetings meetings(const ConvCase& c, ConvKind kind, std::size_t d, std::int64_t at) {
@@ -137,7 +137,7 @@ inline Meetings meetings(const ConvCase& c, ConvKind kind, std::size_t d, std::i
   return found;
 }
 
-// The sum of products for an element of out, and how many there are.
+// The sum of products for an element of out, and their number.
 struct NaiveSum {
   double value = 0;
   std::int64_t terms = 0;

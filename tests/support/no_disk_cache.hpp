@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test program that includes this compiles what it builds, and leaves the user's cache alone.
+// A test program that includes this does not use the user's cache of compiled code.
 #pragma once
 
 #include <cstdlib>

@@ -10,7 +10,7 @@
 
 namespace gemmery::tests {
 
-// The kernel's family must be one of a device's. `max_multiprocessors` as in RunOptions; 0: all.
+// The kernel's family must be a DeviceFamily. `max_multiprocessors` as in RunOptions; 0: all.
 inline runtime::LaunchPlan packed_plan(const Kernel& kernel, const GemmArguments& arguments,
                                        int max_multiprocessors = 0) {
   const driver::GpuDevice& gpu = driver::open_device(arguments.device());

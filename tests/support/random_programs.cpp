@@ -21,8 +21,8 @@ constexpr OpWords all_operations[] = {
 #include <gemmery/ops.def>
 };
 
-// Operations under which values stay within reach: most of a program, so that its results say
-// something.
+// Operations that keep values moderate. Most of a program uses these, so that its results have
+// useful bounds.
 constexpr std::string_view tame[] = {"add",        "subtract", "multiply",  "min",      "max",
                                      "clamp",      "fma",      "abs",       "negate",   "relu",
                                      "leaky_relu", "gelu",     "gelu_tanh", "silu",     "tanh",
@@ -76,7 +76,7 @@ class ProgramWriter {
     return at == std::string_view::npos ? "" : line.substr(at + 5);
   }
 
-  // Integer results say how they are rounded.
+  // Integer results need an explicit rounding.
   std::string as_whole(std::string_view type, const std::string& value) {
     constexpr std::string_view integers[] = {"s8", "u8", "s32", "int8", "uint8", "int32"};
     if (std::ranges::none_of(integers, [&](auto name) { return type.starts_with(name); }))
@@ -104,7 +104,7 @@ class ProgramWriter {
     return list[random_() % std::size(list)];
   }
 
-  // Where groups share out, a row or a column is of one group; what has values for both is
+  // If groups share out, a row or a column belongs to one group; dims with values for both are
   // replaced.
   std::string_view in_groups(std::string_view dims, std::string_view of_m = "[l,n]",
                              std::string_view of_n = "[l,m]") const {
@@ -112,8 +112,8 @@ class ProgramWriter {
     return limits_.groups == 'n' && dims == "[l,n]" ? of_n : dims;
   }
 
-  // A statement that alone reads the accumulator: kernels may add such a tensor in ways of their
-  // own. Mostly of the operands' type.
+  // The only statement that reads the accumulator: kernels may add such a tensor by special code
+  // (addend.hpp). Mostly of the operands' type.
   std::string add_to_accumulator(const std::string& line) {
     constexpr std::string_view types[] = {"f32", "bf16", "f16"};
     constexpr std::string_view dims[] = {"[n]", "[n]", "[l,n]", "[m]", ""};
@@ -142,7 +142,7 @@ class ProgramWriter {
     return spell(op, operands);
   }
 
-  // As a call, or as an infix form where there is one.
+  // Writes the operation as a call, or in infix form if it has one.
   std::string spell(const OpWords& op, const std::vector<std::string>& operands) {
     const std::string infix{infix_of(op.name)};
     if (!infix.empty() && happens(50))
@@ -245,7 +245,7 @@ class ProgramWriter {
 
   std::mt19937_64& random_;
   ProgramLimits limits_;
-  std::string sums_ = "accum";      // what stands for the accumulator
+  std::string sums_ = "accum";      // the name of the accumulator
   std::vector<std::string> known_;  // names that may be used
   std::vector<Operand> operands_;
   int tensors_ = 0;

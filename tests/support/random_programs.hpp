@@ -11,21 +11,21 @@
 
 namespace gemmery::tests {
 
-// What is drawn. Limits are those of a kernel family under test.
+// The limits of random programs, for the kernel family under test.
 struct ProgramLimits {
-  int depth = 6;  // operations within each other
+  int depth = 6;  // levels of nested operations
   int most_tensors = 5;
   int most_numbers = 3;
-  int most_results = 3;  // beside D
+  int most_results = 3;  // in addition to D
   bool with_reductions = true;
-  bool with_batch_reductions = true;  // over batches, where there are several
-  // Of a grouped product in place of a batch: the extent that differs, 'k' where each group has a
-  // matrix of out. Reductions are then of a group, or of rows or columns of one.
+  bool with_batch_reductions = true;  // over batches, if there are several
+  // For a grouped product: the extent that differs; with 'k' each group has a matrix of out.
+  // Reductions are then over a group, or over its rows or columns.
   char groups = 0;
 };
 
-// The line of a problem without an epilogue ("gemm 8x8x8 a=f16 out=f32") with a random one and its
-// operands: text that `parse_problem` reads. The same random numbers give the same line everywhere.
+// Adds a random epilogue and its operands to a problem line without one ("gemm 8x8x8 a=f16
+// out=f32"). The same random numbers give the same line on every platform.
 std::string add_random_program(std::mt19937_64& random, const std::string& line,
                                const ProgramLimits& limits = {});
 

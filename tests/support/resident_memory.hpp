@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory of this process is resident: what grows where something is lost.
+// The resident memory of this process, which grows if memory leaks.
 #pragma once
 
 #include <unistd.h>

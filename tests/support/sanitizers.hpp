@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this program is built with a sanitizer: its code is many times slower, and what is freed
-// is kept for a while. Figures of speed and memory then say nothing of the library.
+// Whether this program is built with a sanitizer. Its code is then many times slower, and freed
+// memory is kept for a while, so speed and memory cannot be tested.
 #pragma once
 
 namespace gemmery::tests {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions by the kernels of one family on one emulated device, each held to its bounds.
+// Runs convolutions with the kernels of one family on one emulated device, and checks their bounds.
 #pragma once
 
 #include <gemmery/gemmery.hpp>
@@ -17,7 +17,7 @@
 
 namespace gemmery::tests {
 
-// The types of a product, and how its operands are multiplied.
+// The types of a product, and its math mode.
 struct Products {
   DType operands, out;
   Math math = Math::native;
@@ -32,7 +32,7 @@ inline void PrintTo(const Served& served, std::ostream* stream) {
   *stream << served.family << " on " << served.device;
 }
 
-// Each kernel takes a third of a second to compile: a soak runs all problems, other runs a sample.
+// Each kernel takes a third of a second to compile, so only a soak runs all problems.
 inline bool is_soak() { return std::getenv("GEMMERY_SOAK") != nullptr; }
 
 inline std::vector<Kernel> kernels_of(const GemmProblem& problem, const Served& served) {
@@ -43,7 +43,7 @@ inline std::vector<Kernel> kernels_of(const GemmProblem& problem, const Served& 
   return kernels;
 }
 
-// Why the family has no kernel for a problem; empty if it has one.
+// The reason why the family has no kernel for a problem; empty if it has one.
 inline std::string reason_of(const GemmProblem& problem, const Served& served) {
   for (const Reason& reason : explain(problem, device_info(*parse_device(served.device))).reasons)
     if (reason.family == served.family) return reason.failed;
@@ -57,14 +57,14 @@ inline void expect_right(const ProblemLine& line, const Kernel& kernel, const Se
                              << report.seed << ": " << report.first_failure;
 }
 
-// By one of its kernels.
+// Runs the problem with a random kernel of the family.
 inline void expect_right_by_any(const ProblemLine& line, const Served& served, Draw& draw) {
   const auto kernels = kernels_of(line.problem, served);
   ASSERT_FALSE(kernels.empty()) << to_string(line) << ": " << reason_of(line.problem, served);
   expect_right(line, kernels[static_cast<std::size_t>(draw.below(std::ssize(kernels)))], served);
 }
 
-// Elements behind each pixel (or tap) of A, B and out.
+// The gap in elements after each pixel (or tap) of A, B and out.
 struct Gaps {
   std::int64_t a = 0, b = 0, out = 0;
 };

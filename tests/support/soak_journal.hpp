@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The progress of a long test, kept in build/soak/, so that an interrupted test continues where it
-// was: with the same seed and the same build of the program.
+// The progress of a long test, kept in build/soak/, so that an interrupted test can be continued
+// with the same seed and the same build of the program.
 #pragma once
 
 #include <xxhash.h>
@@ -19,8 +19,8 @@ namespace gemmery::tests {
 
 class SoakJournal {
  public:
-  // Takes up the journal of this name where this very program, with this seed if one is given, left
-  // it; begins one otherwise.
+  // Continues the journal of this name if the same program wrote it, with the same seed if one is
+  // given; otherwise begins a new one.
   explicit SoakJournal(const std::string& name)
       : path_(std::filesystem::path("build/soak") / (name + ".journal")) {
     if (!resume()) begin();
@@ -30,13 +30,13 @@ class SoakJournal {
   bool contains(const std::string& item) const { return done_.contains(item); }
   std::size_t size() const noexcept { return done_.size(); }
 
-  // From any thread; `contains` tells what was there at the beginning.
+  // Thread-safe. `contains` refers to the items that existed at the beginning.
   void add(const std::string& item) {
     const std::lock_guard lock(writing_);
-    file_ << item << std::endl;  // flushed: whoever is stopped has it
+    file_ << item << std::endl;  // flushed, so that an interrupted run keeps it
   }
 
-  // The next run begins anew.
+  // The next run begins a new journal.
   void finish() {
     file_.close();
     std::filesystem::remove(path_);
@@ -55,7 +55,7 @@ class SoakJournal {
     std::string line;
     if (!(file >> digest >> seed_) || digest != own_digest()) return false;
     if (std::getenv("GEMMERY_TEST_SEED") != nullptr && seed_ != random_seed()) return false;
-    std::getline(file, line);  // the rest of the first
+    std::getline(file, line);  // the rest of the first line
     while (std::getline(file, line)) done_.insert(line);
     file_.open(path_, std::ios::app);
     return true;

@@ -7,9 +7,9 @@
 
 namespace gemmery::tests {
 
-// In bytes, stores and loads together; 0 except for 8-bit floats of sm80 from Hopper to sm_110:
-// these targets convert them before they multiply them, which takes registers that large tiles do
-// not have; 20 to 300 bytes spilled. They are to get families of their own for these types.
+// In bytes, stores and loads together. 0 except for 8-bit floats of sm80 from Hopper to sm_110:
+// these targets convert 8-bit floats before multiplying them, for which large tiles lack registers;
+// 20 to 300 bytes are spilled.
 inline int allowed_spills(const Kernel& kernel, Target target) {
   if (kernel.family().name() != "sm80") return 0;
   const OperandRules& rules = kernel.operands();
