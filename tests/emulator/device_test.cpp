@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The emulator as a driver: facts, memory, streams, captures, events, errors. What kernels do there
-// is tested with the machine.
+// SPDX-License-Identifier: Apache-2.0 The emulator as a driver: facts, memory, streams, captures,
+// events, errors. The execution of kernels is tested with the machine.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,7 +105,7 @@ TEST(EmulatedDevice, a_seed_that_is_no_number_is_refused_when_the_emulator_is_op
     EXPECT_EQ(error.expected(), "a whole number from 0 to 9223372036854775807");
     EXPECT_EQ(error.got(), '"' + std::string(seed) + '"');
   }
-  setenv("GEMMERY_EMULATOR_SEED", kept.c_str(), 1);  // empty is as good as none
+  setenv("GEMMERY_EMULATOR_SEED", kept.c_str(), 1);  // empty counts as unset
 }
 
 // --- memory -------------------------------------------------------------------------------------
@@ -265,7 +264,7 @@ TEST(EmulatedCapture, the_legacy_stream_depends_on_blocking_streams_only) {
 
 // --- handles that are no streams ----------------------------------------------------------------
 
-// A number, the address of something else, and a stream that is no more.
+// Invalid handles: a number, the address of another object, a destroyed stream.
 std::vector<Stream> no_streams() {
   static int something_else = 0;
   std::vector<Stream> handles{Stream::of(reinterpret_cast<void*>(std::uintptr_t{12345}), h200),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA source compiled to PTX and launched on the machine itself, below the driver's table, so
-// that a test sees the Fault as it was thrown.
+// A CUDA source compiled to PTX and launched on the machine, without the driver's table, so that a
+// test can examine the thrown Fault.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class KernelUnderTest {
 
   GlobalMemory& memory() { return memory_; }
 
-  // Memory of the device: holding values, or unwritten.
+  // Memory of the device, with values or unwritten.
   template <class T>
   std::uint64_t put(const std::vector<T>& values) {
     const std::uint64_t address = reserve(values.size() * sizeof(T));
@@ -44,7 +44,8 @@ class KernelUnderTest {
 
   LaunchRequest request;  // all but image and parameters
 
-  // The parameters in order, each a trivially copyable value. The fault, if there is one.
+  // Launches with the parameters in order, each a trivially copyable value. Returns the fault, if
+  // there is one.
   template <class... Values>
   std::optional<Fault> launch(const Values&... values) {
     std::vector<std::byte> block(image_->parameter_bytes);
@@ -70,7 +71,7 @@ TensorMapBytes map_2d(std::uint64_t address, MapElement element, std::uint64_t r
                       std::uint64_t columns, std::uint64_t stride_bytes, std::uint32_t box_rows,
                       std::uint32_t box_columns, std::uint32_t swizzle_bytes);
 
-// Lines of a text file, 1-based, that contain a word followed by something else than a digit.
+// Lines of a text file, 1-based, that contain a word not followed by a digit.
 std::vector<std::uint32_t> lines_marked(const std::string& path, const std::string& mark);
 
 }  // namespace gemmery::emulator

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of a few lines of PTX through the driver: parameters, captures, limits, and what becomes
-// of a fault.
+// Kernels of a few lines of PTX through the driver: parameters, captures, limits, and faults.
 #include <gtest/gtest.h>
 #include <gemmery/buffer.hpp>
 #include <gemmery/log.hpp>
@@ -25,7 +24,7 @@ namespace cuda = driver::cuda;
 
 const Device h200 = Device::emulated(1);
 
-// numbers[i] += addend for i < count; `count` is not looked at by `careless`.
+// numbers[i] += addend for i < count; `careless` ignores `count`.
 constexpr const char* ptx = R"(.version 8.4
 .target sm_80
 .address_size 64

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel writer's own CUDA C++ and PTX by the public header.
+// A user's CUDA C++ and PTX by the public header.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <gemmery/gemmery.hpp>
@@ -176,7 +176,7 @@ TEST_F(Module, headers_of_the_writer_find_what_lies_beside_them) {
   const std::string text =
       "#include <outer.cuh>\nextern \"C\" __global__ void give(int* out) { *out = number; }";
   const Buffer buffer(sizeof(int), stream_);
-  for (const int number : {1, 2}) {  // the second is no remembered first
+  for (const int number : {1, 2}) {  // the second result must not be a cached first one
     std::ofstream(folder / "parts" / "inner.cuh") << "#include \"number.cuh\"\n";
     std::ofstream(folder / "parts" / "number.cuh") << "constexpr int number = " << number << ";\n";
     EmulatedModule::compile(text, h200, {"-I" + folder.string()})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The approximated functions at the places that the manual's tables list.
+// The approximate functions at the special values of the manual's tables.
 #include "emulator/arithmetic/approximation.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The narrow formats: all their patterns there and back, and every rounding against a search among
-// all their numbers.
+// SPDX-License-Identifier: Apache-2.0 The narrow formats: conversion of all patterns to f32 and
+// back, and every rounding compared with a search among all numbers of the format.
 #include "emulator/arithmetic/float_format.hpp"
 
 #include <gtest/gtest.h>
@@ -60,8 +59,8 @@ TEST(FloatFormat, every_pattern_widens_to_its_value_and_back) {
   there_and_back<e5m2_format>();
 }
 
-// What `value` rounds to, by looking at its two neighbours among the numbers of the format; the
-// number behind the largest counts as the place where infinity begins.
+// The result of rounding `value`, from its two neighbours among the numbers of the format; the
+// number after the largest counts as the start of infinity.
 template <FloatFormat format>
 std::uint32_t rounded_by_search(double value, Narrowing how) {
   const bool is_negative = std::signbit(value);
@@ -145,7 +144,7 @@ TEST(FloatFormat, rounding_agrees_with_a_search_among_all_numbers) {
 TEST(FloatFormat, the_quick_conversions_agree_with_the_general_one) {
   std::mt19937_64 random(tests::random_seed());
   std::vector<std::uint32_t> patterns;
-  // Every f16 and its surroundings, and the same of bf16.
+  // Every f16 and its neighbourhood, and the same for bf16.
   for (std::uint32_t half = 0; half < 65536; ++half)
     for (const std::uint32_t base : {f32_from_f16(half), half << 16})
       for (const std::uint32_t more : {0u, 1u, 0xfffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u})

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products against what tensor cores gave for the same inputs
-// (tests/data/emulator/README.md).
+// Matrix products compared with recorded results of tensor cores (tests/data/emulator/README.md).
 #include "emulator/arithmetic/tensor_core.hpp"
 
 #include <gtest/gtest.h>
@@ -62,7 +61,7 @@ Accumulator accumulator_of(recording::Sum sum) {
   return Accumulator::f64;
 }
 
-// As packed rows, which is how results are recorded.
+// The result as packed rows, the form of recorded results.
 std::vector<std::uint32_t> multiply_case(const Form& form, int test_case) {
   const recording::Inputs in = recording::make_inputs(form, test_case);
   const bool is_half = form.sum == recording::Sum::f16;
@@ -111,7 +110,7 @@ TEST(TensorCore, every_form_gives_the_bits_that_hardware_gave) {
   }
 }
 
-// Wide products take B's columns in blocks; narrow ones are what was recorded.
+// Wide products process B's columns in blocks; narrow ones are checked by recorded results.
 TEST(TensorCore, a_wide_product_is_made_of_narrow_ones) {
   std::mt19937_64 random(gemmery::tests::random_seed());
   const std::uint32_t m = 16, n = 8 * (1 + static_cast<std::uint32_t>(random() % 32)), k = 16;
@@ -145,7 +144,7 @@ TEST(TensorCore, a_wide_product_is_made_of_narrow_ones) {
   }
 }
 
-// Not a limit: the figure is for the eye.
+// Prints a figure; there is no limit.
 TEST(TensorCore, tells_how_fast_it_is) {
   std::mt19937_64 random(gemmery::tests::random_seed());
   std::normal_distribution<float> normal;

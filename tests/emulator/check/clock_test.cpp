@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector clocks: what is known after joining, within a cluster and across.
+// Vector clocks: joining within a cluster and across clusters.
 #include "emulator/check/clock.hpp"
 
 #include <gtest/gtest.h>

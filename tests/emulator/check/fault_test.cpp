@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a fault's report.
+// The text of a fault's report.
 #include "emulator/check/fault.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Shadows: each rule of order by itself, and random histories against a list of all accesses.
+// SPDX-License-Identifier: Apache-2.0 Shadows: each rule of order separately, and random histories
+// compared with a list of all accesses.
 #include "emulator/check/shadow.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// A warp that knows itself.
+// A warp that knows only its own events.
 struct Party {
   AgentIndex agent;
   std::uint32_t clock = 1;
@@ -209,7 +209,7 @@ struct Past {
   bool is_write;
 };
 
-// Judges by all accesses ever made.
+// A reference that keeps all accesses.
 class Chronicle {
  public:
   explicit Chronicle(std::uint64_t bytes) : last_writes_(bytes) {}
@@ -253,7 +253,7 @@ class Chronicle {
   }
 
   std::vector<Past> history_;
-  // Of each byte: those that no other one follows. Atomics may be several, in either order.
+  // For each byte the writes that no other write follows. There may be several atomics.
   std::vector<std::vector<Accessor>> last_writes_;
 };
 
@@ -270,8 +270,8 @@ std::vector<std::uint64_t> some_lanes(std::uint64_t places, std::uint32_t bytes,
   return addresses;
 }
 
-// Of a whole warp: in a row, in rows again and again, or each several times; then perhaps with two
-// of them exchanged.
+// Addresses of a whole warp: one run, repeated runs, or each address several times; sometimes with
+// two of them exchanged.
 template <class Below>
 std::vector<std::uint64_t> whole_warp(std::uint64_t places, std::uint32_t bytes, bool is_write,
                                       Below& below) {
@@ -285,7 +285,7 @@ std::vector<std::uint64_t> whole_warp(std::uint64_t places, std::uint32_t bytes,
   return addresses;
 }
 
-// Lanes of a warp at once.
+// An access of several lanes of a warp.
 template <class Below>
 bool chronicle_of_lanes(Chronicle& chronicle, Past now, std::uint64_t cells, Below& below,
                         Shadow& shadow, bool& got) {
@@ -310,7 +310,7 @@ bool chronicle_of_lanes(Chronicle& chronicle, Past now, std::uint64_t cells, Bel
   return false;
 }
 
-// How often accesses were sound, and in conflict.
+// Returns the numbers of accesses without and with a conflict.
 std::array<int, 2> compare_histories(int histories, int steps, std::uint64_t fewest_cells,
                                      std::uint64_t most_cells) {
   std::mt19937_64 random(tests::random_seed());

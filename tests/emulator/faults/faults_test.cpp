@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Planted faults are reported, each with its line; sound kernels raise no alarm under any schedule.
+// SPDX-License-Identifier: Apache-2.0 Planted faults are reported, each with its line; correct
+// kernels give no report under any schedule.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct FaultRow {
 };
 void PrintTo(const FaultRow& row, std::ostream* out) { *out << row.number << ": " << row.what; }
 
-// The marked line stands in the report, as the place itself, as what was inlined there, or as the
+// The report contains the marked line as the place, as the call of an inlined function, or as the
 // other side.
 void expect_reported(const FaultRow& row, const std::optional<Fault>& fault, const char* path) {
   ASSERT_TRUE(fault.has_value()) << row.what << " went unnoticed";
@@ -58,8 +58,8 @@ struct PipelineParameters {
   int m, n, k, tiles;
 };
 
-// M = N = 192, so that two CTAs take several tiles each and reuse every buffer; small integers, so
-// that the product is exact.
+// M = N = 192, so that two CTAs compute several tiles each and reuse every buffer; small integers,
+// so that the product is exact.
 class Pipeline {
  public:
   Pipeline(int fault, int cluster, std::uint64_t data_seed)
@@ -113,7 +113,7 @@ class Pipeline {
   }
 
  private:
-  static constexpr int size = 192, depth = 200;  // K has a tail
+  static constexpr int size = 192, depth = 200;  // K is not a multiple of a block
   int cluster_;
   bool reaches_beyond_ = false;
   KernelUnderTest kernel_;

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Ordinary instructions as a kernel runs them: each row is PTX, the width of its registers, and
-// what it should give in plain C++. Random lanes, all of them or every other one.
+// SPDX-License-Identifier: Apache-2.0 Ordinary instructions in a kernel: each row has PTX, the
+// widths of its registers, and the expected result in plain C++. Random values; all lanes or every
+// second one.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,7 +22,7 @@ namespace {
 using Word = std::uint64_t;
 using Lanes = std::vector<Word>;
 
-// The registers d, a, b, c and e of a row, in bits; 1 is a predicate, 0 is not there.
+// The registers d, a, b, c and e of a row, in bits; 1 is a predicate, 0 means unused.
 struct Widths {
   int d = 32, a = 32, b = 32, c = 32, e = 0;
 };
@@ -67,7 +67,7 @@ std::string kernel_of(const std::string& body, Widths widths) {
   return text + "ret;\n}\n";
 }
 
-// Five words a lane in, two words a lane out.
+// Runs the body: five input words and two result words per lane.
 Lanes run(const std::string& body, Widths widths, const Lanes& in) {
   PtxRunner runner(kernel_of(body, widths));
   runner.request.block = {32, 1, 1};
@@ -78,7 +78,7 @@ Lanes run(const std::string& body, Widths widths, const Lanes& in) {
   return runner.get<Word>(to, 64);
 }
 
-// Patterns that matter to integers and to floats of every width.
+// Special patterns of integers and of floats of every width.
 Word interesting(std::mt19937_64& random) {
   static constexpr std::array<Word, 24> edges = {0,
                                                  1,
@@ -217,7 +217,7 @@ const std::vector<Row>& rows() {
       {"sqrt.rn.f32 d, a;", {}, [](Word a, Word, Word) { return bits(std::sqrt(f32(a))); }},
       {"max.f32 d, a, b;", {}, [](Word a, Word b, Word) {
          if (f32(a) == f32(b)) return bits(f32(a)) & bits(f32(b));
-         // fmax answers NaN for a signalling one.
+         // fmax returns NaN for a signalling NaN.
          if (f32(a) != f32(a)) return bits(f32(b));
          if (f32(b) != f32(b)) return bits(f32(a));
          return bits(std::max(f32(a), f32(b)));
@@ -355,7 +355,7 @@ TEST(Arithmetic, a_choice_by_an_unwritten_predicate_is_unwritten) {
 }
 
 TEST(Arithmetic, a_predicate_that_alone_decides_makes_the_result_defined) {
-  // What compilers make of `a && b` where b has a value only if a holds.
+  // The code of compilers for `a && b`, where b is defined only if a is true.
   const std::string body =
       "{ .reg .pred yes, no, unwritten, r; setp.eq.b32 yes, a, a; not.pred no, yes; mov.b32 d, 5; "
       "and.pred r, no, unwritten; @r bra end; and.pred r, unwritten, !yes; @r bra end; "

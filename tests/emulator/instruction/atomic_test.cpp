@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomics: every operation and type against plain C++, order among lanes, and undefined values.
+// Atomics: every operation and type compared with plain C++, order among lanes, undefined values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 struct AtomicInstructions : testing::Test {
   CopyMachine machine;
 
-  // One thread: memory holds `start`; returns what memory holds then and what was answered.
+  // Runs one thread with `start` in memory; returns the new value in memory and the returned value.
   template <class T>
   std::pair<T, T> apply(const std::string& form, T start, T operand, T second = {}) {
     const std::uint64_t at = machine.upload(std::vector<T>{start, operand, second});
@@ -165,7 +165,7 @@ TEST_F(AtomicInstructions, an_atomic_and_a_plain_store_race) {
   EXPECT_EQ(fault.kind, FaultKind::race);
 }
 
-// Thread 0 of each block counts; the last block does `last` behind `fence`.
+// Thread 0 of each block counts; the last block executes `fence`, then `last`.
 std::string last_block(const std::string& fence, const std::string& last) {
   return "setp.ne.u32 %p1, %r3, 0;\n@%p1 bra END;\nmembar.gl;\n"
          "atom.global.add.u32 %r10, [%rd1], 1;\nmov.u32 %r11, %nctaid.x;\nsub.u32 %r11, %r11, 1;\n"
@@ -184,7 +184,7 @@ TEST_F(AtomicInstructions, the_last_block_follows_the_atomics_that_its_own_obser
                 in, out, launch);
     EXPECT_EQ(machine.download<std::uint32_t>(out, 1)[0], 9u) << "seed " << seed;
     EXPECT_EQ(machine.download<std::uint32_t>(in, 1)[0], 0u) << "seed " << seed;
-    // A pair of counters beside each other, read and set back as one.
+    // A pair of adjacent counters, read and reset by one access.
     machine.run(last_block("membar.gl;\n",
                            "ld.global.v2.u32 {%r12, %r14}, [%rd1];\nmov.u32 %r13, 0;\n"
                            "st.global.v2.u32 [%rd1], {%r13, %r14};\n"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named barriers, barriers of warps and clusters, fences and register quotas: what they order, and
-// each misuse by its words.
+// Named barriers, barriers of warps and clusters, fences and register quotas: the order that they
+// establish, and the report of each misuse.
 #include <gtest/gtest.h>
 
 #include "synchronisation_kernel.hpp"
@@ -9,7 +9,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// Each thread stores its number; reads that of the thread `distance` further on.
+// Each thread stores its number and reads that of the thread with an index larger by `distance`.
 std::string exchange(const std::string& between, int distance) {
   return "mov.u32 %a, data; mad.lo.u32 %b, %t, 4, %a; st.shared.u32 [%b], %t;\n" + between +
          "add.u32 %d, %t, " + std::to_string(distance) +
@@ -64,7 +64,7 @@ TEST(Barrier, lanes_that_parted_meet_at_different_warp_barriers) {
 }
 
 TEST(Barrier, arrivals_of_others_let_those_who_wait_go_on) {
-  // Warp 0 writes and arrives, warp 1 waits and reads; the other warps have no part in it.
+  // Warp 0 writes and arrives, warp 1 waits and reads; the other warps do not participate.
   const auto run = run_synchronisation(
       "setp.gt.u32 %p, %w, 1; @%p ret; mov.u32 %a, data; setp.eq.u32 %p, %w, 1; @%p bra READ;\n"
       "mad.lo.u32 %b, %l, 4, %a; st.shared.u32 [%b], 21; bar.arrive 1, 64; ret;\n"
@@ -83,7 +83,7 @@ TEST(Barrier, warps_that_left_are_not_waited_for) {
   EXPECT_EQ(run.values[64], 0u);
 }
 
-// Each of `sync` lets threads from 37 on leave before it, in the midst of warp 1 of 3.
+// Threads from 37 on, a part of warp 1 of 3, exit before each of `sync`.
 TEST(Barrier, lanes_that_left_are_not_waited_for) {
   for (const char* const sync :
        {"bar.sync 0;", "barrier.sync.aligned 0;", "barrier.sync 0;", "bar.sync 2, 64;",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an entry is laid out: parameters, shared and local variables, registers, constants.
+// The layout of an entry: parameters, shared and local variables, registers, constants.
 #include <gtest/gtest.h>
 
 #include <cstring>

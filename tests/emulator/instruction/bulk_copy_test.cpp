@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async.bulk and its reductions, run as kernels: values, groups, and each misuse by its name.
+// cp.async.bulk and its reductions in kernels: values, groups, and the report of each misuse.
 #include <gtest/gtest.h>
 
 #include <gemmery/error.hpp>
@@ -165,7 +165,7 @@ TEST(BulkCopy, pushes_to_the_shared_memory_of_another_cta) {
   CopyMachine machine;
   const std::vector<std::uint32_t> words = random_words(64);
   const std::uint64_t in = machine.upload(words), out = machine.allocate(256);
-  // CTA 0 loads and pushes to CTA 1, which stores.
+  // CTA 0 loads and copies to CTA 1, which stores.
   const std::string body =
       "mbarrier.init.shared::cta.b64 [%r2], 1;\n"
       "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 256;\n"
@@ -185,8 +185,8 @@ TEST(BulkCopy, pushes_to_the_shared_memory_of_another_cta) {
   }
 }
 
-// Each CTA of four stores its words in the next one, which waits for their bytes; every other lane
-// in order, the rest in the other half of the tile backwards.
+// Each of four CTAs stores its words in the next one, which waits for their bytes: every second
+// lane in order, the others in the other half of the tile in reverse order.
 constexpr const char* store_in_next_cta =
     "mbarrier.init.shared::cta.b64 [%r2], 1;\n"
     "fence.mbarrier_init.release.cluster;\n"
@@ -201,7 +201,7 @@ constexpr const char* store_in_next_cta =
     "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r6], "
     "{%r10, %r11, %r12, %r13}, [%r7];\n";
 
-// What the CTA got goes to its place in `out`.
+// Stores the words that the CTA received in `out`.
 std::string store_what_came() {
   return wait_for_phase_0() +
          "add.u32 %r6, %r1, %r8;\nld.shared.v4.b32 {%r10, %r11, %r12, %r13}, [%r6];\n"
@@ -225,7 +225,7 @@ TEST(AsyncStore, brings_registers_to_another_cta_and_counts_their_bytes_there) {
     const auto got = machine.download<std::uint32_t>(out, words.size());
     for (std::size_t at = 0; at < words.size(); ++at) {
       const std::size_t sender = (at / words_per_cta + 3) % 4;
-      // The halves of the tile change places.
+      // The halves of the tile are exchanged.
       EXPECT_EQ(got[at], words[sender * words_per_cta + ((at % words_per_cta) ^ 64)]) << at;
     }
   }
@@ -254,7 +254,7 @@ TEST(AsyncStore, and_its_mbarrier_must_be_of_one_cta) {
 
 struct ReductionRow {
   const char* form;
-  std::uint64_t old, operand, expected;  // of one element; all bits
+  std::uint64_t old, operand, expected;  // the bits of one element
   std::uint32_t element_bytes;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches, calls, returns and ends, run as kernels.
+// Branches, calls, returns and exits in kernels.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -32,7 +32,7 @@ std::vector<std::uint32_t> random_values(std::uint32_t limit) {
   return values;
 }
 
-// What a kernel stores of its inputs.
+// The results that a kernel stores.
 std::vector<std::uint32_t> results_of(const std::string& text,
                                       const std::vector<std::uint32_t>& values) {
   PtxRunner runner(text);
@@ -143,7 +143,7 @@ constexpr const char* two_functions =
     "SMALL: add.u32 %r3, %r1, 1; st.param.b32 [r+0], %r3; }\n";  // falls off its end: returns
 
 TEST(Control, calls_return_to_where_each_lane_came_from) {
-  // Lanes that part call f from two places.
+  // Diverged lanes call f from two places.
   const std::string call =
       "{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r2; call (b), f, (a); ld.param.b32 %r3, "
       "[b]; }\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small kernels around one copy instruction: their text, their launch and what they leave.
+// Small kernels around one copy instruction: their text, launch and results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ class CopyMachine {
     memory_.forget_accesses();
   }
 
-  // The fault that the kernel is reported for; fails where there is none.
+  // The fault that is reported for the kernel; the test fails if there is none.
   Fault fault_of(const std::string& body, std::uint64_t in, std::uint64_t out,
                  const CopyLaunch& launch = {}) {
     try {

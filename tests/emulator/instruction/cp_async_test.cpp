@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async run as kernels: values, source sizes, groups and mbarrier arrivals.
+// cp.async in kernels: values, source sizes, groups and mbarrier arrivals.
 #include <gtest/gtest.h>
 
 #include <gemmery/error.hpp>
@@ -120,7 +120,7 @@ TEST(CpAsync, an_older_group_is_done_while_a_newer_one_need_not_be) {
   }
 }
 
-// The lower half of a warp comes later, as lanes do whose last round took them elsewhere.
+// The lower half of a warp runs later, as if the last iteration of a loop had diverged.
 std::string halves_apart(const std::string& upper, const std::string& lower) {
   return "setp.lt.u32 %p1, %r3, 16;\n@%p1 bra LOWER;\n" + upper +
          "bra MEET;\nLOWER: mov.u32 %r10, 1000;\n"
@@ -130,7 +130,7 @@ std::string halves_apart(const std::string& upper, const std::string& lower) {
 const std::string two_groups =
     "cp.async.cg.shared.global [%r5], [%rd5], 16;\ncp.async.commit_group;\n"
     "cp.async.cg.shared.global [%r5+512], [%rd5+512], 16;\ncp.async.commit_group;\n";
-// What the lane 16 further on copied first.
+// Reads the first copy of the lane with an index larger by 16.
 const std::string read_other_half = "xor.b32 %r5, %r5, 256;\n" + read_back;
 
 TEST(CpAsync, lanes_apart_wait_for_groups_of_their_own) {
@@ -140,7 +140,7 @@ TEST(CpAsync, lanes_apart_wait_for_groups_of_their_own) {
   std::vector<std::uint32_t> swapped(128);
   for (std::size_t index = 0; index < 128; ++index) swapped[index] = words[index ^ 64];
   const std::string one_done = two_groups + "cp.async.wait_group 1;\n";
-  // What both begin together behind it is later than what each began alone.
+  // The copies that both halves begin together are later than those that each began alone.
   const std::string together =
       "cp.async.cg.shared.global [%r5+1024], [%rd5+1024], 16;\ncp.async.commit_group;\n"
       "cp.async.wait_group 2;\n";
@@ -151,7 +151,8 @@ TEST(CpAsync, lanes_apart_wait_for_groups_of_their_own) {
                   in, out, {.threads = 32, .seed = seed});
       EXPECT_EQ(machine.download<std::uint32_t>(out, 128), swapped);
     }
-    // The second group of either half is still under way, and the first of one that did not wait.
+    // The second group of either half is still in flight, and the first of the half that did not
+    // wait.
     for (const std::string& body :
          {halves_apart(one_done, one_done) + "add.u32 %r5, %r5, 512;\n",
           halves_apart(one_done, one_done) + together + "add.u32 %r5, %r5, 512;\n",
@@ -163,7 +164,7 @@ TEST(CpAsync, lanes_apart_wait_for_groups_of_their_own) {
   }
 }
 
-// As in a loop of which some lanes are a round ahead when the others come to its copy.
+// As in a loop in which some lanes are an iteration ahead when the others reach its copy.
 TEST(CpAsync, what_lanes_begin_at_one_instruction_they_may_wait_for_apart) {
   CopyMachine machine;
   const std::vector<std::uint32_t> words = random_words(256);
@@ -172,7 +173,7 @@ TEST(CpAsync, what_lanes_begin_at_one_instruction_they_may_wait_for_apart) {
       "cp.async.cg.shared.global [%r5+512], [%rd5+512], 16;\ncp.async.commit_group;\n";
   const std::string together =
       "cp.async.cg.shared.global [%r5], [%rd5], 16;\ncp.async.commit_group;\n";
-  // Of what they begin together the lower half waits, for which it is the older one of two.
+  // The lower half waits for the group that both begin together, its older one of two.
   const std::string body = places + "{\n" + halves_apart(ahead, "") + "}\n" + together + "{\n" +
                            halves_apart("", ahead) +
                            "}\ncp.async.wait_group 1;\nbar.warp.sync 0xffffffff;\n"
@@ -217,7 +218,7 @@ TEST(CpAsync, an_mbarrier_tells_of_copies_of_the_whole_warp) {
       places +
       "setp.ne.u32 %p1, %r3, 0;\n@%p1 bra READY;\nmbarrier.init.shared::cta.b64 [%r2], 32;\n"
       "READY: bar.warp.sync 0xffffffff;\ncp.async.cg.shared.global [%r5], [%rd5], 16;\n";
-  // Reads what its neighbour copied.
+  // Reads the neighbour's copy.
   const std::string end = tests::wait_for_phase_0() + "xor.b32 %r5, %r5, 16;\n" + read_back;
   std::vector<std::uint32_t> swapped(128);
   for (std::size_t index = 0; index < 128; ++index) swapped[index] = words[index ^ 4];

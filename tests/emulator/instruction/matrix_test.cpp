@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mma.sync as a kernel runs it, against what hardware gave (tests/data/emulator/README.md), and the
-// moves of 8x8 matrices.
+// mma.sync in a kernel, compared with recorded results of hardware (tests/data/emulator/README.md),
+// and the moves of 8x8 matrices.
 #include <fstream>
 #include <random>
 
@@ -13,7 +13,7 @@ namespace {
 
 namespace recording = gemmery::tests::recording;
 
-constexpr int cases_run = 24;  // of each form: the arithmetic itself is tested apart
+constexpr int cases_run = 24;  // of each form; the arithmetic is tested separately
 
 std::vector<std::uint32_t> read_digests(std::ifstream& file, int count) {
   std::vector<std::uint32_t> digests(static_cast<std::size_t>(count));
@@ -50,8 +50,8 @@ TEST(Matrix, every_recorded_form_runs_as_on_hardware) {
     run_form(form, read_digests(file, form.cases));
 }
 
-// Writes 32 rows of 16 bytes to shared memory, does `body` with their addresses in %t3 and gives
-// back %c0 to %c3.
+// Writes 32 rows of 16 bytes to shared memory, executes `body` with their addresses in %t3 and
+// returns %c0 to %c3.
 std::string small_kernel(const std::string& body) {
   return std::string(recording::header) +
          ".shared .align 16 .b8 rows[512];\n"

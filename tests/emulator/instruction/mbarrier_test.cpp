@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mbarriers: phases, counts, bytes, what they order, and each misuse by its words.
+// mbarriers: phases, counts, bytes, the order that they establish, and the report of each misuse.
 #include <gtest/gtest.h>
 
 #include "synchronisation_kernel.hpp"

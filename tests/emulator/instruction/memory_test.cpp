@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of every space, what undefined values become, and order through memory.
+// Loads and stores in every space, undefined values, and order through memory.
 #include <gtest/gtest.h>
 
 #include <gemmery/error.hpp>
@@ -175,7 +175,7 @@ TEST_F(MemoryInstructions, mapa_leads_to_the_shared_memory_of_another_cta) {
             FaultKind::out_of_bounds);
 }
 
-// CTA 1 waits for the flag that CTA 0 sets behind its data.
+// CTA 1 waits for the flag that CTA 0 sets after its data.
 std::string handshake(const std::string& set, const std::string& wait) {
   return "mov.u32 %r20, %ctaid.x;\nsetp.ne.u32 %p1, %r20, 0;\n@%p1 bra READER;\n"
          "mov.u32 %r10, 42;\nst.global.b32 [%rd1+64], %r10;\nmov.u32 %r11, 1;\n" +
@@ -223,7 +223,7 @@ TEST_F(MemoryInstructions, release_and_acquire_order_data_between_clusters) {
   }
 }
 
-// What stands in the word itself wants no order.
+// A word that contains its own flag needs no order.
 TEST_F(MemoryInstructions, a_word_that_tells_of_itself_may_be_relaxed) {
   const std::string body =
       "mov.u32 %r20, %ctaid.x;\nsetp.ne.u32 %p1, %r20, 0;\n@%p1 bra READER;\n"

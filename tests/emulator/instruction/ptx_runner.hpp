@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs PTX text on the machine itself: every parameter is a 64-bit value.
+// Runs PTX text on the machine, without the driver: every parameter is a 64-bit value.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class PtxRunner {
     EXPECT_TRUE(memory_.copy_in(address, values.data(), values.size() * sizeof(T)));
     return address;
   }
-  // All bytes written but one.
+  // Writes all bytes except one.
   void fill_but(std::uint64_t address, std::uint64_t bytes, std::uint64_t left_out) {
     EXPECT_TRUE(memory_.fill(address, 0, left_out));
     EXPECT_TRUE(memory_.fill(address + left_out + 1, 0, bytes - left_out - 1));

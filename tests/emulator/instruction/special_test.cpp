@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Special registers, read by kernels.
+// Special registers in kernels.
 #include <gtest/gtest.h>
 
 #include <gemmery/error.hpp>
@@ -21,7 +21,7 @@ std::vector<std::uint64_t> values_of(const std::string& special, const Shape& sh
       "raw[];\n.visible .entry run(.param .u64 out) {\n.reg .b32 %r<40>; .reg .b64 "
       "%rd<9>; .reg .b" +
       type.substr(1) + " value;\n.shared .align 1 .b8 own[100];\n";
-  text += "mov.u32 %r1, own; mov.u32 %r1, raw;\n";  // so that they are there
+  text += "mov.u32 %r1, own; mov.u32 %r1, raw;\n";  // so that they are allocated
   text +=
       "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %ctaid.z;\n"
       "mov.u32 %r4, %nctaid.x; mov.u32 %r5, %nctaid.y;\n"

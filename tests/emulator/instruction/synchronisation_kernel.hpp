@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel around a few lines of PTX: its parameter `to` in %to, thread and lane numbers at hand.
+// A kernel around a few lines of PTX, with its parameter and indices in registers.
 #pragma once
 
 #include <string>
@@ -46,7 +46,7 @@ inline SynchronisationRun run_synchronisation(const std::string& body, std::uint
   return run;
 }
 
-// The fault's kind must be right and its report must hold the words.
+// Checks the fault's kind, and that its report contains the words.
 inline void expect_fault(const SynchronisationRun& run, FaultKind kind, const std::string& words) {
   ASSERT_TRUE(run.fault.has_value()) << "nothing was reported";
   EXPECT_EQ(name(run.fault->kind), std::string(name(kind))) << run.fault->report();

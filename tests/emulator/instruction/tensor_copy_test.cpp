@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// cp.async.bulk.tensor run as kernels: boxes in and out, swizzles, clipping, im2col, reductions,
-// and each misuse by its name.
+// SPDX-License-Identifier: Apache-2.0 cp.async.bulk.tensor in kernels: loads and stores of boxes,
+// swizzles, clipping, im2col, reductions, and the report of each misuse.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -125,8 +124,8 @@ TEST(TensorCopy, boxes_leave_where_they_lie_inside_only) {
   }
 }
 
-// As CUTLASS's epilogues do. Two warps race, and so do lanes whose bytes come from two places; a
-// reduction adds every lane's.
+// As in CUTLASS's epilogues. Two warps race, and so do lanes whose bytes come from two addresses; a
+// reduction adds the values of all lanes.
 TEST(TensorCopy, all_lanes_of_a_warp_may_store_one_box) {
   CopyMachine machine;
   const std::vector<std::uint32_t> tiles = random_words(2048);
@@ -156,7 +155,7 @@ TEST(TensorCopy, all_lanes_of_a_warp_may_store_one_box) {
   }
 }
 
-// As an H200 does: rows of 70 words end within a unit of 16 bytes, of which two words lie beyond.
+// As on an H200: rows of 70 words end within a unit of 16 bytes, so two words are beyond the row.
 TEST(TensorCopy, a_store_writes_the_whole_last_unit_of_a_row) {
   CopyMachine machine;
   const std::vector<std::uint32_t> old = random_words(rows * columns);
@@ -282,7 +281,7 @@ TEST(TensorCopy, each_misuse_is_reported_by_its_kind) {
 
 // --- maps that a kernel changes -----------------------------------------------------------------
 
-// The parameter's map, word by word, to where `store` writes.
+// Copies the parameter's map, word by word, with the instruction `store`.
 std::string copy_map(const std::string& store) {
   std::string text;
   for (int word = 0; word < 16; ++word)
@@ -291,7 +290,7 @@ std::string copy_map(const std::string& store) {
   return text;
 }
 
-// Edits the parameter's map in shared memory; it will lie behind the output.
+// Modifies the parameter's map in shared memory and writes it after the output.
 std::string edit_map() {
   return "add.u32 %r20, %r1, 16384;\nadd.u64 %rd10, %rd2, 4096;\nmov.u64 %rd3, %rd10;\n" +
          copy_map("st.shared.u64 [%r20") +
@@ -354,7 +353,7 @@ TEST(TensorCopy, maps_can_be_edited_in_shared_memory_and_used_from_global_memory
     ASSERT_EQ(got[swizzled(3, index * 4) / 4], words[index / 32 * columns + index % 32]);
 }
 
-// A figure, not a limit: boxes of 64 x 64 bf16, the size that the target of 20 us is for.
+// Prints a figure; there is no limit. Boxes of 64 x 64 bf16, whose goal is 20 us.
 TEST(TensorCopy, loading_a_box_takes_microseconds) {
   CopyMachine machine;
   const std::uint64_t in = machine.upload(random_words(64 * 32));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shuffles, votes, matches, reductions and elections against what each lane would compute alone.
+// Shuffles, votes, matches, reductions and elections, compared with plain loops over lanes.
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma: tiles under every kind of descriptor as hardware reads them, and what is wrong with a
-// kernel when a fence, a wait or a value is missing. (The forms' arithmetic: matrix_test.cpp.)
+// wgmma: tiles with every kind of descriptor, compared with hardware, and the reports of missing
+// fences, waits and values. (The arithmetic: matrix_test.cpp.)
 #include <fstream>
 
 #include "tests/emulator/instruction/ptx_runner.hpp"
@@ -12,7 +12,7 @@ namespace {
 namespace recording = gemmery::tests::recording;
 using recording::LayoutForm;
 
-constexpr int case_step = 3;  // of the recorded cases: filling so much memory takes its time
+constexpr int case_step = 3;  // only every third recorded case, since filling memory takes long
 
 std::vector<std::uint64_t> descriptors_of(const LayoutForm& form) {
   std::vector<std::uint64_t> descriptors;

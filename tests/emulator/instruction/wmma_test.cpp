@@ -17,7 +17,7 @@ struct Element {
   const char* name;  // in PTX
   std::uint32_t bits;
   std::optional<DType> dtype;  // of floats
-  int least, most;             // of the values drawn
+  int least, most;             // range of values
 };
 
 constexpr Element f16{"f16", 16, DType::float16, -4, 4};
@@ -54,7 +54,7 @@ constexpr Form forms[] = {
 // --- matrices in memory -------------------------------------------------------------------------
 
 struct Stored {
-  std::uint32_t rows, columns, stride;  // stride: of rows or columns, in elements
+  std::uint32_t rows, columns, stride;  // stride: between rows or columns, in elements
   bool is_row_major;
 
   std::size_t place(std::uint32_t row, std::uint32_t column) const {
@@ -63,7 +63,7 @@ struct Stored {
   std::size_t elements() const { return std::size_t{is_row_major ? rows : columns} * stride; }
 };
 
-// Leading dimensions beyond the extent, as long as rows stay aligned to 16 bytes.
+// Leading dimensions larger than the extent, such that rows are aligned to 16 bytes.
 Stored stored(std::uint32_t rows, std::uint32_t columns, bool is_row_major,
               const Element& element) {
   const std::uint32_t extent = is_row_major ? columns : rows;
@@ -203,14 +203,14 @@ TEST(Wmma, every_form_multiplies_in_every_layout) {
     for (unsigned choice = 0; choice < 16; ++choice) {
       const Layouts layouts{(choice & 1) != 0, (choice & 2) != 0, (choice & 4) != 0,
                             (choice & 8) != 0};
-      if (form.ab.bits < 8 && (!layouts.a || layouts.b)) continue;  // have no other layout
+      if (form.ab.bits < 8 && (!layouts.a || layouts.b)) continue;  // the only layout of such types
       SCOPED_TRACE(kernel_of(form, layouts));
       run_form(form, layouts, random);
     }
   }
 }
 
-// Programs convert accumulators element by element, x[i] to x[i].
+// User code converts accumulators element by element, x[i] to x[i].
 TEST(Wmma, accumulators_have_their_elements_in_the_same_places_in_f16_and_f32) {
   const std::string text = R"(.version 8.7
 .target sm_90a
@@ -288,7 +288,7 @@ TEST(Wmma, lanes_that_disagree_and_warps_in_part_are_faults) {
   EXPECT_EQ(fault->kind, FaultKind::divergent_barrier);
 }
 
-// One unwritten element of A makes its row of D unwritten, and nothing else.
+// One unwritten element of A makes only its row of D unwritten.
 TEST(Wmma, what_comes_from_unwritten_memory_is_unwritten) {
   PtxRunner runner(kernel_of(half, {}));
   runner.request.block = {32, 1, 1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine by itself: straight code, branches, convergence, waits, clusters and faults, with
+// The machine alone: straight code, branches, convergence, waits, clusters and faults, with
 // operations written for the test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ LaunchRequest request_for(HandmadeImage& made, std::uint32_t threads = 32, std::
   return request;
 }
 
-// Runs it and hands back the fault.
+// Runs the launch and returns its fault.
 Fault fault_of(const LaunchRequest& request) {
   try {
     run_grid(request, memory());
@@ -91,7 +91,7 @@ Step leave(Warp& warp, const Operation&, LaneMask active) {
 
 Step nothing(Warp&, const Operation&, LaneMask) { return Step::next; }
 
-// What the kernels leave behind for the test to look at.
+// Observations of the kernels for the test.
 struct Seen {
   std::mutex lock;
   std::multiset<std::uint32_t> values;
@@ -302,7 +302,7 @@ TEST_F(Machine, a_barrier_guarded_for_part_of_a_warp_is_reported) {
   EXPECT_EQ(fault.place.ptx_line, 3u);
 }
 
-// Warp 0 waits until another warp has opened the gate.
+// Warp 0 waits until another warp has set a flag, the gate.
 void add_gate_kernel(HandmadeImage& made, bool is_opened) {
   const OperandSlot x = made.add_register("%r1");
   const OperandSlot p = made.add_register("%p1", ScalarType::pred);
@@ -372,7 +372,7 @@ TEST_F(Machine, an_endless_loop_reaches_the_step_limit) {
 }
 
 TEST_F(Machine, lanes_that_wait_for_lanes_of_their_warp_come_forward) {
-  // Lanes below 16 loop until the others, which are behind them in the code, open the gate.
+  // Lanes below 16 loop until the others, at a higher pc, open the gate.
   const OperandSlot x = made.add_register("%r1");
   const OperandSlot p = made.add_register("%p1", ScalarType::pred);
   const OperandSlot q = made.add_register("%p2", ScalarType::pred);
@@ -445,14 +445,14 @@ TEST_F(Machine, shared_memory_of_a_cta_that_left_is_gone) {
   EXPECT_EQ(fault.place.ptx_line, 2u);
 }
 
-// CTA 1 touches CTA 0's shared memory; both leave, after a barrier of the cluster or without it.
+// CTA 1 accesses CTA 0's shared memory; both exit, with or without a cluster barrier before.
 void add_remote_access(HandmadeImage& made, bool is_awaited) {
   made.add([](Warp& warp, const Operation&, LaneMask) {
     if (warp.cta.rank == 1) warp.cta.cluster.cta(0).remote_uses.note(warp);
     ++open_gates;
     return Step::next;
   });
-  made.add([](Warp&, const Operation&, LaneMask) {  // both are here: no luck of the schedule
+  made.add([](Warp&, const Operation&, LaneMask) {  // both CTAs have arrived, in any schedule
     return open_gates < 2 ? Step::blocked : Step::next;
   });
   if (is_awaited)
@@ -509,7 +509,7 @@ TEST_F(Machine, every_cta_of_the_grid_runs_once_at_its_own_place) {
 }
 
 TEST_F(Machine, ctas_that_wait_for_each_other_through_memory_take_turns) {
-  // CTA 0 loops until the last CTA has come.
+  // CTA 0 loops until the last CTA has arrived.
   const OperandSlot q = made.add_register("%p1", ScalarType::pred);
   made.add(
       [](Warp& warp, const Operation& operation, LaneMask) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Global memory: allocations, what kernels may touch, what was written, and who conflicts.
+// Global memory: allocations, bounds, written bytes, conflicts.
 #include "emulator/memory/global_memory.hpp"
 
 #include <gtest/gtest.h>

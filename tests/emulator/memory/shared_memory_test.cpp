@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory of one CTA: bounds, alignment, order, and what was written.
+// Shared memory of one CTA: bounds, alignment, order, written bytes.
 #include "emulator/memory/shared_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -127,14 +127,14 @@ TEST(SharedMemory, atomics_answer_the_old_value_and_do_not_race_with_each_other)
   EXPECT_EQ(old, 5u);
 }
 
-// Not a limit to hold on a busy machine; the figure is printed for the eye.
+// Prints a figure; there is no limit, since the machine may be busy.
 TEST(SharedMemory, what_a_warp_access_costs) {
   SharedMemory memory(64 * 1024);
   Party who = party(0);
   alignas(16) std::array<std::uint8_t, 1024> values{};
   for (const std::uint32_t bytes : {4u, 8u, 16u}) {
     constexpr int turns = 20'000;
-    const std::clock_t start = std::clock();  // of the processor: other tests run beside
+    const std::clock_t start = std::clock();  // processor time: other tests run meanwhile
     for (int turn = 0; turn < turns; ++turn) {
       if (turn % 64 == 0) who.known.happened.raise(0, ++who.clock);
       const auto addresses = row(base + static_cast<std::uint64_t>(turn % 64) * 512, bytes);

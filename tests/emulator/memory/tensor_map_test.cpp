@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps: the manual's rules, the form in memory, and the walk of a box against a walk element
-// by element.
+// Tensor maps: the manual's rules, the encoding in memory, and the rows of a box compared with a
+// computation element by element.
 #include "emulator/memory/tensor_map.hpp"
 
 #include <gtest/gtest.h>
@@ -143,7 +143,7 @@ TEST(TensorMap, the_swizzle_permutes_chunks_by_the_row_of_128_bytes) {
   }
 }
 
-// The address of each element of the box in the order of shared memory, nothing where it is filled.
+// The address of each element of the box in the order of shared memory; nothing if it is filled.
 using Elements = std::vector<std::optional<std::uint64_t>>;
 
 Elements elements_of(const TensorMapFields& fields, const std::vector<BoxRow>& rows) {
@@ -213,15 +213,15 @@ TEST(TensorMap, tile_boxes_agree_with_a_walk_element_by_element) {
   }
 }
 
-// The manual's picture: pixels follow each other in the box of base positions (-1 … extent - 2 for
-// a padded 3x3 filter), the filter's offset is added to each.
+// The manual's example: consecutive pixels of the box of base positions (-1 … extent - 2 for a
+// padded 3x3 filter), and the filter's offset is added to each.
 TEST(TensorMap, im2col_columns_wrap_at_the_pixel_box_and_add_the_offsets) {
   TensorMapFields fields = image();
   std::mt19937_64 random(tests::random_seed());
   for (int round = 0; round < 100; ++round) {
     const auto stride = static_cast<std::uint32_t>(1 + random() % 2);
     fields.element_strides = {1, stride, stride, 1};
-    // Base positions in order, all of them.
+    // All base positions in order.
     std::vector<std::array<std::int64_t, 5>> pixels;
     for (std::int64_t n = 0; n < 5; ++n)
       for (std::int64_t h = -1; h <= 12; h += stride)

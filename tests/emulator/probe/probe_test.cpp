@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Hopper GEMM that ran with exact results on an H200 (tests/data/probe/kernel.cuh, unchanged), on
-// the emulator: small integers, so that every entry must equal the rounded reference. Under
-// GEMMERY_SOAK at the size that was checked on hardware, otherwise smaller.
+// Runs a Hopper GEMM that gave exact results on an H200 (tests/data/probe/kernel.cuh, unchanged) on
+// the emulator, with small integers, so that every element must equal the rounded reference. Under
+// GEMMERY_SOAK the size is that of the check on hardware, otherwise smaller.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -27,7 +27,7 @@ struct Config {
   int scheme = 0;
   int swizzle = 128;
   bool odd_out = false;
-  int ld_extra = 0;  // elements that rows are longer than their contents
+  int ld_extra = 0;  // padding of rows, in elements
 
   int element_bytes() const { return kind == bf16 ? 2 : kind == tf32 ? 4 : 1; }
   int out_bytes() const { return kind <= e4m3 ? 2 : 4; }
@@ -122,7 +122,7 @@ class Product {
         static_cast<std::size_t>(((m_ - 1) * ldd_ + n_) * config_.out_bytes()), std::byte{0xff});
     const std::uint64_t d = kernel_.put(poison);
     kernel_.request.seed = schedule;
-    // Few CTAs, so that each takes several tiles.
+    // Few CTAs, so that each computes several tiles.
     const auto cluster = static_cast<std::uint32_t>(config_.cluster != 0 ? 2 : 1);
     kernel_.request.grid = {2 * cluster, 1, 1};
     kernel_.request.block = {config_.scheme == 2 ? 512u : 384u, 1, 1};
@@ -135,7 +135,7 @@ class Product {
   }
 
  private:
-  // Rows of the operand lie along K, or (`is_turned`) columns do.
+  // Rows of the operand are contiguous along K, or (`is_turned`) its columns are.
   std::uint64_t put(const std::vector<int>& values, int rows, bool is_turned, int ld) {
     const int bytes = config_.element_bytes();
     const int outer = is_turned ? k_ : rows, inner = is_turned ? rows : k_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What parse_ptx makes of PTX: directives, names, operands, and of texts that are not PTX.
+// parse_ptx: directives, names, operands, and texts that are not PTX.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -289,7 +289,7 @@ TEST(ParsePtx, branch_targets_are_labels_too) {
 struct FaultyRow {
   const char* body;
   std::uint32_t line;  // 5 is the first of the body
-  const char* words;   // that the message has
+  const char* words;   // part of the message
 };
 
 TEST(ParsePtx, faulty_bodies_are_refused_with_their_line) {
@@ -395,7 +395,7 @@ TEST(ParsePtx, registers_of_a_module_are_bounded) {
   EXPECT_THROW(parse_ptx(text), Error);
 }
 
-// Any cut, and any byte changed, is read or refused.
+// Text that is cut anywhere, or has any byte changed, is parsed or refused.
 TEST(ParsePtx, damaged_text_is_read_or_refused) {
   const std::string sound = entry_of(
       ".reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<3>;\n.shared .align 8 .b8 s[16];\n.loc 1 2 "
@@ -442,7 +442,7 @@ TEST(ParsePtx, two_thousand_lines_take_a_few_milliseconds) {
   const Program program = parse_ptx(text);
   const auto elapsed = std::chrono::steady_clock::now() - begin;
   EXPECT_EQ(program.functions[0].code.size(), 2000u);
-  // 2 ms on a quiet machine; sanitizers and neighbours may take their share.
+  // 2 ms on an idle machine; sanitizers and other processes may slow it down.
   EXPECT_LT(elapsed, std::chrono::milliseconds(500));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX around what a test is about.
+// PTX around the text under test.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types: names lead back to their types, widths and kinds are those of the manual.
+// Types: names convert to types and back; widths and kinds are those of the manual.
 #include <gtest/gtest.h>
 
 #include "emulator/program/scalar_type.hpp"

@@ -46,7 +46,7 @@ class List {
                      .operands = std::move(operands),
                      .body = std::move(body)});
   }
-  // The last one is approximate.
+  // Marks the last form as approximate.
   void within(double relative, double absolute = 0) {
     forms.back().relative_error = relative;
     forms.back().absolute_error = absolute;
@@ -269,8 +269,8 @@ void add_float_arithmetic(List& list) {
   list.plain("set.eq.u32.f64", Kind::u32, {Kind::f64, Kind::f64});
 }
 
-// Errors as the PTX manual gives them, with room for the input's own rounding where it speaks of
-// absolute error over a range.
+// Errors of the PTX manual, increased by the input's rounding where the manual gives an absolute
+// error over a range.
 void add_approximations(List& list) {
   for (const std::string_view ftz : Strings{"", "ftz"}) {
     const auto unary = [&](std::string_view op, double relative, double absolute = 0) {
@@ -302,7 +302,7 @@ void add_approximations(List& list) {
   list.plain("rsqrt.approx.ftz.f64", Kind::f64, {Kind::f64});
   list.within(0x1p-19);
   for (const std::string_view op : Strings{"sin", "cos"}) {
-    // Inside the range for which the manual gives an error.
+    // Within the range for which the manual gives an error.
     list.add(join({op, "approx.f32"}), {Kind::f32}, {Kind::f32},
              "abs.f32 a, a;\nmin.f32 a, a, 0f40490FDB;\n" + join({op, "approx.f32"}) + " d, a;");
     list.within(0, 0x1p-20);
@@ -329,7 +329,7 @@ void add_conversions(List& list) {
     }
     for (const std::string_view to : int_types) {
       list.plain(join({"cvt", to, from}), kind_of(to), {kind_of(from)});
-      // Saturation is legal only where a value may not fit.
+      // Saturation is legal only if a value may not fit.
       const bool always_fits = bits_of(kind_of(to)) > bits_of(kind_of(from)) &&
                                (to.front() == 's' || from.front() == 'u');
       if (to != from && !always_fits)
@@ -376,7 +376,7 @@ void add_conversions(List& list) {
   }
   for (const std::string_view to : Strings{"u8", "s8"}) {
     for (const std::string_view from : wide_types) {
-      // Results of eight bits live in wider registers, extended by their own sign.
+      // Results of eight bits are in wider registers, sign-extended.
       const Kind kind = to == "u8" ? Kind::u32 : Kind::s32;
       list.plain(join({"cvt", to, from}), kind, {kind_of(from)});
       list.plain(join({"cvt.sat", to, from}), kind, {kind_of(from)});
@@ -472,8 +472,8 @@ void add_memory(List& list) {
     list.add(name, {kind, kind}, {kind, kind},
              "st.shared." + width + " [at], a;\n" + name + " d, [at], b;\n" + load);
   }
-  // In global memory: for shared memory ptxas 13.0 makes code of the pair types that adds the lower
-  // half alone (seen on an H200).
+  // In global memory, since for shared memory ptxas 13.0 emits code for the pair types that adds
+  // only the lower half (observed on an H200).
   for (const std::string_view type : Strings{"f16", "f16x2", "bf16", "bf16x2"}) {
     const Kind kind = kind_of(type);
     const std::string width = bits_of(kind) == 16 ? "b16" : "b32";
@@ -504,7 +504,7 @@ void add_memory(List& list) {
   }
 }
 
-// A warp's matrices in 8-by-8 tiles; every register of a lane comes from its own operands.
+// A warp's matrices in 8x8 tiles; every register of a lane is set from that lane's operands.
 void add_matrix(List& list) {
   const std::string row_address =
       ".reg .b32 lane, row;\nmov.u32 lane, %laneid;\nshl.b32 row, lane, 4;\nadd.u32 row, row, "

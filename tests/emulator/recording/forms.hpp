@@ -12,7 +12,7 @@
 
 namespace gemmery::recording {
 
-// How an operand's 64-bit input word becomes a register, and which values are tried.
+// The conversion of an operand's 64-bit input word to a register, and the values that are drawn.
 enum class Kind : std::uint8_t {
   b16,
   u16,
@@ -37,11 +37,11 @@ enum class Kind : std::uint8_t {
 };
 
 struct Form {
-  std::string name;            // unique: the instruction as it is written, without registers
+  std::string name;            // unique: the instruction as written, without registers
   std::vector<Kind> results;   // registers d, e
   std::vector<Kind> operands;  // registers a, b, c, x
   std::string body;            // PTX that sets the results from the operands
-  // Documented error of an approximate function, relative to the exact value; 0 = exact to the bit.
+  // Documented error of an approximate function, relative to the exact value; 0: bit for bit.
   double relative_error = 0;
   double absolute_error = 0;
 };
@@ -54,11 +54,11 @@ inline constexpr std::uint32_t cases_per_form = 128;  // one CTA of four warps
 // case after case, an operand or result after the other).
 std::string module_text(const std::vector<Form>& forms);
 
-// The inputs of a form, a function of its name alone.
+// The inputs of a form, determined by its name.
 std::vector<std::uint64_t> inputs_of(const Form& form);
 
-// Runs every form on a device whose driver is registered; results in the same order, a word for
-// each case and result.
+// Runs every form on a device whose driver is registered. Results are in the same order, one word
+// for each case and result.
 std::vector<std::vector<std::uint64_t>> run_forms(const std::vector<Form>& forms, Device device);
 
 // The file of recorded results: text head (device, driver, date), then for each form its name and

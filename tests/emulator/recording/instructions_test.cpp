@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every recorded form, on the emulator: the same bits as on hardware; approximate functions within
-// twice their documented error of what hardware answered (each of the two may err once).
+// Runs every recorded form on the emulator: results equal the hardware's bit for bit; approximate
+// functions are within twice their documented error of the hardware's, since both have that error.
 #include <gtest/gtest.h>
 
 #include <algorithm>

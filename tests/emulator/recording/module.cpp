@@ -134,8 +134,8 @@ std::uint64_t name_hash(const std::string& text) {  // FNV-1a
   return hash;
 }
 
-// Sign, exponent field and fraction of a format, put together: a third edges, a third near one, the
-// rest any bits.
+// A random float from sign, exponent field and fraction: special values, values near one, or any
+// bits.
 std::uint64_t random_float(Numbers& numbers, int exponent_bits, int fraction_bits) {
   const std::uint64_t any = numbers.next();
   const int width = 1 + exponent_bits + fraction_bits;
@@ -144,7 +144,7 @@ std::uint64_t random_float(Numbers& numbers, int exponent_bits, int fraction_bit
   const std::uint64_t top = (std::uint64_t{1} << exponent_bits) - 1, bias = top >> 1;
   const std::uint64_t fraction_mask = (std::uint64_t{1} << fraction_bits) - 1;
   switch (numbers.below(6)) {
-    case 0: {  // an edge: zero, subnormals, least and greatest, one, infinity, NaN
+    case 0: {  // special: zero, subnormals, smallest and largest, one, infinity, NaN
       const std::array<std::uint64_t, 10> edges{
           0,
           1,

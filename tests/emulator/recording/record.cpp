@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// record_instructions FILE: runs every form on the first GPU and keeps what it answers.
+// record_instructions FILE: runs every form on the first GPU and writes the results to FILE.
 #include <cstdio>
 #include <ctime>
 

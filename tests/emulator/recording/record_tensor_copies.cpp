@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the first GPU makes of the tensor copies of tensor_copies.hpp.
+// Records the results of the tensor copies of tensor_copies.hpp on the first GPU.
 //
 // record_tensor_copies SET FIRST LAST FILE   SET: all, or the number of a BrokenCopy
 //
@@ -38,7 +38,7 @@ int record(const std::vector<TensorCopy>& copies, std::size_t first, std::size_t
       std::fflush(stdout);
       write_word(file, 0xffffffff);
       file.close();
-      std::_Exit(3);  // the context is lost, and what it holds cannot be freed
+      std::_Exit(3);  // the context is lost, so its memory cannot be freed
     }
   }
   return 0;

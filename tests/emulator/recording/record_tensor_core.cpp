@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs each matrix instruction of tensor_core_forms.hpp on a GPU and writes what it gives.
+// Runs each matrix instruction of tensor_core_forms.hpp on a GPU and writes the results.
 //
 // g++ -std=c++20 -O2 record_tensor_core.cpp -o record_tensor_core -I/usr/local/cuda/include -lcuda
 // record_tensor_core arithmetic FILE   D of each case of each form, in the order of the forms: rows

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random tensor maps and boxes, their kernels, and the run of them on a device.
+// Random tensor maps and boxes, their kernels, and their execution on a device.
 #include "tests/emulator/recording/tensor_copies.hpp"
 
 #include <gemmery/buffer.hpp>
@@ -43,8 +43,8 @@ class Random {  // splitmix64
   std::uint64_t state_;
 };
 
-// Extents of the tensor and, in `row`, elements of dimension 0 that a copy brings: whole chunks of
-// 16 bytes, as many as the swizzle spans.
+// Extents of the tensor and, in `row`, elements of dimension 0 in a copy: whole chunks of 16 bytes,
+// at most as many as the swizzle spans.
 void draw_tensor(Random& random, TensorMapFields& map, std::uint32_t& row) {
   map.element = static_cast<MapElement>(random.between(0, 12));
   map.fills_nan = emulator::is_float(map.element) && random.once_in(2);
@@ -71,8 +71,8 @@ std::size_t memory_bytes_of(const TensorMapFields& map) {
   return (bytes + 255) / 256 * 256;
 }
 
-// The coordinate of dimension 0: hardware takes whole chunks of 16 bytes, and none below 0 where it
-// stores.
+// The coordinate of dimension 0: hardware requires whole chunks of 16 bytes, and for stores none
+// below 0.
 int draw_first(Random& random, const TensorCopy& copy) {
   const int chunk = 16 / static_cast<int>(emulator::bytes_of(copy.map.element));
   const int last_chunk = static_cast<int>(copy.map.extents[0]) / chunk;
@@ -106,7 +106,7 @@ int last_pixel(const TensorMapFields& map, std::uint32_t spatial) {
   return static_cast<int>(map.extents[spatial + 1]) - 1 + map.upper_corner[spatial];
 }
 
-// The pixel box, not empty; stores take none.
+// The pixel box, not empty. Stores have none.
 void draw_corners(Random& random, TensorCopy& copy) {
   TensorMapFields& map = copy.map;
   for (std::uint32_t spatial = 0; spatial + 2 < map.rank; ++spatial) {
@@ -241,7 +241,7 @@ std::string copy_text(const TensorCopy& copy) {
          "WAIT;\n";
 }
 
-// `buffer` fills the box at first and takes it at last.
+// The kernel fills the box from `buffer` first and copies it to `buffer` at the end.
 std::string kernel_text(const TensorCopy& copy) {
   std::string text = ".visible .entry " + kernel_name(copy) +
                      "(.param .align 64 .b8 map[128], .param .u64 buffer, .param .u32 bytes";

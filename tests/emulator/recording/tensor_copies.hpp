@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Tensor copies whose results are recorded on hardware: boxes of random tensor maps, tiled and
-// im2col, loaded to shared memory or stored from it. A case is made from its number alone, so that
-// only digests of results need to be kept.
+// SPDX-License-Identifier: Apache-2.0 Tensor copies whose results are recorded on hardware: boxes
+// of random tensor maps, tiled and im2col, loaded to shared memory or stored from it. A case is
+// determined by its number, so that only digests of results must be kept.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -25,19 +24,20 @@ struct TensorCopy {
   std::size_t memory_bytes = 0;
 };
 
-// Bytes of a box at most.
+// The maximum of a box's bytes.
 inline constexpr std::uint32_t largest_box = 4096;
 
-// Legal ones: what the PTX ISA says of coordinates, offsets and corners holds.
+// Valid copies by the PTX ISA's rules of coordinates, offsets and corners.
 std::vector<TensorCopy> all_tensor_copies();
-// Such as the ISA gives no meaning to, by the rule that each breaks. Hardware may end the context.
+// Copies that the ISA does not define, by the rule that each violates. Hardware may destroy the
+// context.
 enum class BrokenCopy {
   base_pixel_outside,  // im2col: the first pixel lies outside of the pixel box
   wide_offset,         // im2col, rank 4 and 5: an offset beyond its field
   stride_of_images,    // im2col: an element stride of N
   negative_store,      // a negative coordinate of a tile that is stored
   corners_of_store,    // im2col store: lower < 0 or upper > 0
-  begins_amid_chunk,   // a coordinate of dimension 0 that begins no 16 bytes
+  begins_amid_chunk,   // a coordinate of dimension 0 within a unit of 16 bytes
 };
 inline constexpr int broken_copy_kinds = 6;
 std::vector<TensorCopy> broken_tensor_copies(BrokenCopy kind);
@@ -50,8 +50,9 @@ class TensorCopyRunner {
   TensorCopyRunner(const TensorCopyRunner&) = delete;
   TensorCopyRunner& operator=(const TensorCopyRunner&) = delete;
 
-  // The box in shared memory after a load, the whole memory after a store; both held random bytes
-  // that follow from the seed. Throws Error where the device refuses the map or the launch fails.
+  // Returns the box in shared memory after a load, or the whole memory after a store. Both
+  // initially have random bytes from the seed. Throws Error if the device refuses the map or the
+  // launch fails.
   std::vector<std::byte> run(const TensorCopy& copy, std::uint64_t seed);
 
  private:

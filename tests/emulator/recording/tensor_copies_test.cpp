@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Every recorded tensor copy, on the emulator: the same bytes as on hardware, and a fault where
-// hardware ended the context.
+// SPDX-License-Identifier: Apache-2.0 Runs every recorded tensor copy on the emulator: results
+// equal the hardware's, and there is a fault if hardware destroyed the context.
 #include <gtest/gtest.h>
 
 #include <cstdint>

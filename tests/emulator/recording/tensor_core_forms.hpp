@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix instructions whose results are recorded on hardware, and the inputs that they get:
-// made from the form's name and the case number alone, so that only results need to be kept.
+// The matrix instructions whose results are recorded on hardware, and their inputs, which are
+// determined by the form's name and the case number, so that only results must be kept.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class Element { f16, bf16, tf32, e4m3, e5m2, s8, u8, s4, u4, b1, f64 };
 enum class Sum { f32, f16, s32, f64 };
 
 struct Form {
-  // Opcode and modifiers, and what is special behind a blank: "… scale-d 0".
+  // Opcode and modifiers; special properties follow after a blank: "… scale-d 0".
   std::string name = {};
   std::string opcode = {};
   bool is_wgmma = false;
@@ -151,7 +151,7 @@ struct Random {  // splitmix64
 struct FloatShape {
   int exponent_bits, mantissa_bits;
   bool has_infinity;
-  int low_bits;  // storage below the mantissa that hardware does not read (tf32)
+  int low_bits;  // storage bits below the mantissa that hardware ignores (tf32)
 };
 inline FloatShape shape_of(Element e) {
   switch (e) {
@@ -175,7 +175,7 @@ inline FloatShape shape_of(Sum s) {
                          : FloatShape{11, 52, true, 0};
 }
 
-// Bits of ±1.mantissa 2^exponent, subnormal or clamped to the largest where the format asks for it.
+// Bits of ±1.mantissa 2^exponent, made subnormal or clamped to the largest number as needed.
 inline std::uint64_t make_float(const FloatShape& s, bool negative, int exponent,
                                 std::uint64_t mantissa) {
   const int bias = (1 << (s.exponent_bits - 1)) - 1;
@@ -233,7 +233,7 @@ inline Inputs integer_inputs(const Form& f, int test_case, Random& random) {
   return in;
 }
 
-// Small integers as the float format writes them.
+// A small integer in the float format.
 inline std::uint64_t integer_float(const FloatShape& s, int value) {
   if (value == 0) return 0;
   const std::uint64_t magnitude = static_cast<std::uint64_t>(value < 0 ? -value : value);
@@ -402,7 +402,7 @@ inline std::vector<std::uint32_t> pack(const std::vector<std::uint64_t>& element
 inline std::size_t result_words(const Form& f) {
   return static_cast<std::size_t>(f.m * f.n * bits_of(f.sum) / 32);
 }
-// What is kept of a case's D: FNV-1a over its words.
+// The digest of a case's D: FNV-1a over its words.
 inline std::uint32_t digest(const std::uint32_t* words, std::size_t count) {
   std::uint32_t h = 2166136261u;
   for (std::size_t x = 0; x < count; ++x) h = (h ^ words[x]) * 16777619u, h ^= h >> 15;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels, as PTX, that run one matrix instruction on each case of a form, and the order in
-// which they take and give the registers' words.
+// The PTX of kernels that run one matrix instruction on each case of a form, and the order of the
+// registers' words in their inputs and results.
 #pragma once
 
 #include "wgmma_layout_cases.hpp"
@@ -27,7 +27,7 @@ inline std::string list(const char* prefix, int count) {
 
 inline constexpr const char* header = ".version 8.7\n.target sm_90a\n.address_size 64\n";
 
-// in: each case's words, register by register, lane by lane; out: D likewise.
+// in: each case's words, register by register, lane by lane; out: D in the same order.
 inline std::string kernel_of(const Form& f) {
   const Words w = words_of(f);
   const std::string lanes = std::to_string(w.lanes);
@@ -122,7 +122,7 @@ inline std::vector<std::uint32_t> arrange(const Form& f, int test_case) {
   return out;
 }
 
-// From the words that a kernel gave for a case to rows as in memory.
+// Converts a kernel's result words for a case to rows as in memory.
 inline std::vector<std::uint32_t> rows_of(const Form& f, const std::uint32_t* out) {
   const Words w = words_of(f);
   const int n_words = f.n * bits_of(f.sum) / 32;
@@ -135,8 +135,8 @@ inline std::vector<std::uint32_t> rows_of(const Form& f, const std::uint32_t* ou
   return d;
 }
 
-// image: the shared memory; descriptors: two of each case; out: 64 * layout_n words of each case,
-// register by register.
+// image: the shared memory; descriptors: two per case; out: 64 * layout_n words per case, register
+// by register.
 inline std::string kernel_of(const LayoutForm& f) {
   std::string t = header;
   t += ".extern .shared .align 1024 .b8 tile[];\n"
@@ -148,7 +148,7 @@ inline std::string kernel_of(const LayoutForm& f) {
        "mov.u32 %t0, %ctaid.x;\nmov.u32 %t1, %tid.x;\nmul.wide.u32 %d3, %t0, 16;\n"
        "add.u64 %d1, %d1, %d3;\nld.global.u64 %d4, [%d1];\nld.global.u64 %d5, [%d1+8];\n"
        "mul.wide.u32 %d6, %t1, 4;\nadd.u64 %d0, %d0, %d6;\nmov.u32 %t2, tile;\n"
-       // Descriptors count from the tile's start.
+       // Descriptors are relative to the tile's start.
        "shr.u32 %t6, %t2, 4;\ncvt.u64.u32 %d7, %t6;\nadd.u64 %d4, %d4, %d7;\n"
        "add.u64 %d5, %d5, %d7;\n"
        "shl.b32 %t3, %t1, 2;\nadd.u32 %t2, %t2, %t3;\nmov.u32 %t4, 0;\n"

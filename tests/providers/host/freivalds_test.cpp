@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check for large problems: passes what is right, catches what is wrong.
+// The check for large problems: passes correct results, detects wrong ones.
 #include <gtest/gtest.h>
 
 #include "providers/host/oracle.hpp"
@@ -46,7 +46,7 @@ TEST(Freivalds, one_wrong_element_fails) {
     const std::int64_t row = pick(random, 0, 199);
     const std::int64_t column = pick(random, 0, 149);
     gemm.out.set(0, row, column, gemm.out.get(0, row, column) + 1);
-    // No rows element by element: the vectors alone must see it.
+    // No rows are checked element by element: the vectors alone must detect it.
     const Comparison comparison =
         check_by_freivalds(arguments, math_of(arguments), {.rows = 0, .seed = random()});
     ASSERT_TRUE(comparison.first.has_value());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's families as discovery sees them: names, refusals by reason, artifacts, prepared
-// launches.
+// The CPU's families in discovery: names, reasons of refusals, artifacts, prepared launches.
 #include <cmath>
 #include <set>
 #include <string>

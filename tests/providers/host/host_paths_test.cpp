@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way in which the host computes a GEMM, against the oracle and against plain loops in wide
+// All code paths of the host's GEMM, compared with the oracle and with plain loops in wide
 // arithmetic.
 #include <array>
 #include <bit>
@@ -103,9 +103,8 @@ TEST(HostPaths, small_integers_are_exact) {
   }
 }
 
-// Tails behind full tiles, along every extent and in every layout. oneDNN 2.6.3 has them wrong
-// where it uses AMX: 49 to 63 columns or rows of what is bfloat16 to it, and k just below full
-// tiles.
+// Partial tiles along every extent and in every layout. oneDNN 2.6.3 with AMX computes some of them
+// wrongly: 49 to 63 columns or rows that it converts to bfloat16, and k just below full tiles.
 TEST(HostPaths, tails_of_every_extent_are_exact_in_every_layout) {
   using enum DType;
   using Form = OwnedTensor::Form;
@@ -202,7 +201,7 @@ TEST(HostPaths, subnormals_are_not_taken_for_zero) {
   using enum DType;
   struct Row {
     DType dtype;
-    double least, most;  // of A, which is subnormal, and of B
+    double least, most;  // the factors in A, which is subnormal, and in B
   };
   for (const Row row : {Row{bfloat16, 0x1p-133, 0x1p100}, Row{float32, 0x1p-149, 0x1p100},
                         Row{float16, 0x1p-24, 0x1p14}, Row{float8_e5m2, 0x1p-16, 0x1p14},
@@ -224,7 +223,7 @@ TEST(HostPaths, subnormals_are_not_taken_for_zero) {
 }
 
 #if defined(__x86_64__)
-// The bits that flush subnormal results and operands, as torch.set_flush_denormal(True) sets them.
+// The bits that flush subnormal results and operands, as set by torch.set_flush_denormal(True).
 constexpr unsigned flushing_bits = 0x8040;
 
 template <class T>
@@ -275,9 +274,9 @@ void fill_with_ends(OwnedTensor& operand, DType dtype, Ends ends) {
   });
 }
 
-// What no kernel may lose for want of bits: types at their ends, signs that alternate, one huge
-// element among small ones, each with each, with K around the lengths at which sums leave a type's
-// exact range.
+// Values that need all bits of accumulators: the ends of each type's range, alternating signs, one
+// huge element among small ones, in all combinations, with K near the lengths at which sums leave a
+// type's exact range.
 TEST(HostPaths, worst_cases_of_every_type_are_right) {
   Random random(tests::random_seed() + 12);
   using enum DType;
@@ -333,7 +332,7 @@ TEST(HostPaths, larger_problems_cross_every_blocking) {
 
 // --- long products, made in several passes over k ---
 
-// Inputs whose elements are all one element in memory, so that k costs no memory of the test's.
+// An input whose elements are all the same element in memory, so that a large k needs no memory.
 class RepeatedElement {
  public:
   RepeatedElement(DType dtype, double value) : dtype_(dtype) {
@@ -363,7 +362,7 @@ TEST(HostPaths, products_longer_than_a_pass_are_exact) {
     }
 }
 
-// oneDNN shares out a long k among threads, and lost batches of a transposed A as it did.
+// oneDNN distributes a long k over threads; some versions then lose batches of a transposed A.
 TEST(HostPaths, long_products_of_every_orientation_and_batch_are_exact) {
   Random random(tests::random_seed() + 13);
   using Form = OwnedTensor::Form;
@@ -415,7 +414,7 @@ std::int64_t peak_resident_bytes() {
   return std::int64_t{usage.ru_maxrss} << 10;
 }
 
-// Once 176 and 224 bytes for every element of k.
+// The memory must not contain a term per element of k.
 TEST(HostPaths, memory_does_not_grow_with_k) {
   constexpr std::int64_t most_growth = std::int64_t{32} << 20;
   struct Row {
@@ -458,8 +457,8 @@ TEST(Scratch, memory_that_cannot_be_had_is_an_error_with_operand_and_bytes) {
 
 // --- the reference and the oracle against wide arithmetic ---
 
-// In long double (64 bits of significand) for narrow floats, in __float128 where operands are
-// float64.
+// Computes in long double (64 bits of significand) for narrow floats, in __float128 for float64
+// operands.
 template <class Wide>
 Wide wide_sum(const RandomGemm& gemm, std::int64_t l, std::int64_t i, std::int64_t j) {
   Wide sum = 0;
@@ -587,7 +586,7 @@ TEST(Oracle, the_units_of_rounding_are_those_of_the_design) {
   EXPECT_EQ(unit({float8_e4m3fn, float8_e4m3fn, float32, Math::fp8_fast}), 0x1p-13);
   EXPECT_EQ(error_model({float32, float32, float32, Math::tf32}).input_unit, 0x1p-10);
   EXPECT_EQ(error_model({float32, float32, float32, Math::tf32x3}).input_unit, 0x1p-21);
-  // At least half a unit of subnormal float16, 2^-25, whatever the element.
+  // At least half a unit of subnormal float16, 2^-25, for any element.
   for (const Math math : {Math::f16, Math::f16x3}) {
     const DeclaredMath declared{float32, float32, float32, math};
     const MagnitudeRange range = magnitude_range(float32, magnitude_of(declared));
@@ -601,7 +600,7 @@ TEST(Oracle, the_units_of_rounding_are_those_of_the_design) {
 
 // --- operands that are rounded or split ---
 
-// As hardware rounds to TF32: to nearest, ties away from zero.
+// Rounds to TF32 as hardware does: to nearest, ties away from zero.
 float to_tf32(float value) {
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(value) + 0x1000U) & 0xffffe000U);
 }
@@ -619,7 +618,7 @@ float largest_part(Math math) {
 
 using Parts = std::array<double, 3>;
 
-// A part is the largest number of its type where it would be infinite, as device code splits.
+// Splits as device code does: a part that would be infinite is the largest number of its type.
 Parts split(float value, Math math) {
   const int count = math == Math::f16 || math == Math::bf16        ? 1
                     : math == Math::bf16x6 || math == Math::bf16x9 ? 3
@@ -635,7 +634,7 @@ Parts split(float value, Math math) {
   return parts;
 }
 
-// The products that tensor cores are given, in arithmetic that rounds beyond 2^-52.
+// The sum of the products of parts that tensor cores compute, with a rounding error of 2^-52.
 double split_product(float a, float b, Math math) {
   const Parts x = split(a, math), y = split(b, math);
   const std::size_t last = math == Math::bf16x9 ? 4 : math == Math::bf16x6 ? 2 : 1;
@@ -665,7 +664,7 @@ TEST(Oracle, a_product_of_rounded_or_split_operands_keeps_to_the_unit_of_its_mat
       return static_cast<float>(std::ldexp(fraction, static_cast<int>(pick(random, -34, 14))));
     };
     for (int turn = 0; turn < 200'000; ++turn) check(draw(), draw());
-    // Trailing parts, and what is left of them, are as large as they may be.
+    // Trailing parts and the remaining error are as large as possible.
     for (int exponent = -34; exponent < 15; ++exponent) {
       const float step = std::ldexp(1.0F, exponent - 11);
       for (const float least : {0.0F, 0x1p-24F, 0x1.8p-24F, 0x1p-25F, 0x1p-26F})
@@ -702,7 +701,7 @@ TEST(Oracle, a_split_keeps_to_its_unit_at_both_ends_of_float32) {
   }
 }
 
-// What is promised of nine products is less than what native float32 may be off, from few k on.
+// The bound of nine products is smaller than that of native float32, except for very small k.
 TEST(Oracle, nine_products_are_held_to_a_smaller_error_than_native_float32) {
   using enum DType;
   const ErrorModel native = error_model({float32, float32, float32});
@@ -715,7 +714,7 @@ TEST(Oracle, nine_products_are_held_to_a_smaller_error_than_native_float32) {
   }
 }
 
-// 70000 is an infinity of float16, and times 0 NaN: nothing is said about the sum.
+// 70000 is infinite in float16, and infinity times 0 is NaN: the sum has no bound.
 TEST(Oracle, a_sum_that_an_element_beyond_float16_reaches_is_open) {
   const float a[2] = {70000, 1};
   const float ones[2] = {1, 1};

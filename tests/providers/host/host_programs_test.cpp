@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Epilogues on every path of the host: random programs against intervals, reductions that are the
-// same bits on any number of threads, what is empty, what must not be read; and an oracle that
-// notices what is wrong.
+// Epilogues on all code paths of the host: random programs compared with intervals, reductions with
+// equal bits on any number of threads, empty problems, operands that must not be read; and the
+// oracle, which must detect wrong results.
 #include <gtest/gtest.h>
 #include <gemmery/epilogue.hpp>
 #include <gemmery/family.hpp>
@@ -422,7 +422,7 @@ TEST(ProgramOracle, notices_a_wrong_element_of_any_result) {
   }
 }
 
-// Programs that are nearly the same: what one computes, held against the other.
+// Pairs of similar programs: the results of one are checked with the other.
 TEST(ProgramOracle, notices_another_program) {
   struct Row {
     const char* run;
@@ -457,7 +457,7 @@ TEST(ProgramOracle, notices_another_program) {
   }
 }
 
-// 1 / ((x + 1) - x - 1) divides by what rounding may have left: any number passes, and is counted.
+// 1 / ((x + 1) - x - 1) divides by a rounding error: any result passes, and the element is counted.
 TEST(ProgramOracle, counts_elements_about_which_it_says_nothing) {
   std::mt19937_64 random(tests::random_seed());
   SmallProblem problem(random, 1, 20, 30, 6);

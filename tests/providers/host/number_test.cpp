@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Number formats, exhaustively where there are at most 2^16 codes.
+// Number formats; exhaustive for formats of at most 2^16 codes.
 #include "providers/host/number.hpp"
 
 #include <bit>
@@ -23,7 +23,7 @@ constexpr DType narrow_types[] = {DType::float16, DType::bfloat16, DType::float8
 
 std::uint32_t code_count(DType dtype) { return 1u << bit_width(dtype); }
 
-// Independent of `decode`: by the definition of the format, in long double.
+// The value by the definition of the format, in long double, independent of `decode`.
 long double value_by_definition(DType dtype, std::uint32_t code) {
   const FloatFormat f = float_format(dtype);
   const int width = bit_width(dtype);
@@ -101,14 +101,14 @@ void expect_same_code(DType dtype, float value) {
       << name(dtype) << " of " << std::hexfloat << value;
 }
 
-// Every value between neighbours of a format that decides a rounding: the midpoint, and the floats
-// next to it.
+// For all neighbours of a format the midpoint, at which rounding changes, and the floats next to
+// it.
 TEST(Number, floats_round_to_nearest_even_at_every_midpoint) {
   for (const DType dtype : narrow_types) {
     const FloatFormat format = float_format(dtype);
     for (std::uint32_t code = 0; code <= format.largest(); ++code) {
       const double low = decode(format, code);
-      // Past the largest number the next one would be as far away as the one before.
+      // The number after the largest one would have the same distance as the one before it.
       const double high =
           code == format.largest() ? 2 * low - decode(format, code - 1) : decode(format, code + 1);
       const double middle = (low + high) / 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our declarations of oneDNN's C API against the vendor's header, where that is installed.
+// Compares the declarations of oneDNN's C API with oneDNN's header, if that is installed.
 #include "providers/host/onednn_api.hpp"
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN as the host uses it: threads, fork, refusals, absence. What it computes is tested in
+// The host's use of oneDNN: threads, fork, refusals, absence. Its results are tested in
 // host_paths_test.cpp.
 #include "providers/host/onednn.hpp"
 
@@ -151,7 +151,7 @@ ConvolutionShape convolution(ConvolutionShape::Kind kind) {
           .upper = {0, 1, 1}};
 }
 
-// Filters that keep their strides would select it (slower by three orders of magnitude).
+// Filters with their original strides would select it (slower by three orders of magnitude).
 TEST_F(Onednn, its_reference_convolves_nothing) {
   for (const auto kind : {ConvolutionShape::Kind::forward, ConvolutionShape::Kind::backward_data,
                           ConvolutionShape::Kind::backward_weights}) {
@@ -198,8 +198,8 @@ TEST_F(Onednn, forks_during_a_storm_of_calls_end) {
   done = true;
 }
 
-// Says why oneDNN is not available when it is looked for at another place; exits with 0 when that
-// is so.
+// Searches for oneDNN at another path. Prints the reason why it is not available; then exits with
+// 0.
 [[noreturn]] void look_elsewhere() {
   setenv("GEMMERY_ONEDNN_LIBRARY", "/nowhere/libdnnl.so.3", 1);
   const gemmery::Status status = availability();

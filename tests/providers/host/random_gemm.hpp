@@ -29,10 +29,10 @@ T pick_from(Random& random, std::initializer_list<T> values) {
 
 enum class Fill { normal, integers, nan };
 
-// Memory of one operand with a view on it.
+// The memory of one operand, and a view of it.
 class OwnedTensor {
  public:
-  // How the strides of a (batch, rows, columns) view are made.
+  // The kinds of strides of a (batch, rows, columns) view.
   enum class Form { row, column, padded, general, negative, broadcast_batch, broadcast_rows };
 
   OwnedTensor(Random& random, DType dtype, std::array<std::int64_t, 3> shape, Form form)
@@ -71,13 +71,13 @@ class OwnedTensor {
   void fill(Random& random, Fill how) {
     std::normal_distribution<double> normal;
     const bool is_unsigned = facts(dtype_).kind == DTypeKind::unsigned_integer;
-    if (how == Fill::nan) return;  // as it was made
+    if (how == Fill::nan) return;  // memory is NaN from the start
     if (how == Fill::normal && is_floating(dtype_)) return fill([&] { return normal(random); });
     const std::int64_t limit = is_floating(dtype_) ? 2 : 255;
     fill([&] { return static_cast<double>(pick(random, is_unsigned ? 0 : -limit, limit)); });
   }
 
-  // Bytes that are not elements of the view and are no longer as they were made.
+  // The number of bytes outside of the view's elements that have changed.
   std::int64_t touched_gaps() const {
     std::vector<bool> is_element(bytes_.size());
     for_each([&](std::int64_t l, std::int64_t i, std::int64_t j) {
@@ -157,7 +157,7 @@ inline GemmShape random_shape(Random& random) {
   return shape;
 }
 
-// One random GEMM: its operands and how they are joined.
+// One random GEMM: its operands and arguments.
 class RandomGemm {
  public:
   GemmTypes types;
@@ -179,7 +179,7 @@ class RandomGemm {
     if (pick(random, 0, 1) == 0) add_c(random, how);
   }
 
-  // C is read where beta is not 0; otherwise it is there and full of NaN.
+  // C is read if beta is not 0; otherwise it exists and is full of NaN.
   GemmArguments arguments() const {
     GemmOptions all = options;
     if (c) all.c = c->view();

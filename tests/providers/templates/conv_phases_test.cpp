@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The phases of a dgrad with a stride, as kernels find them: the taps of each pixel are those that
-// the definition has, so that no product of a zero between pixels of dy is formed.
+// SPDX-License-Identifier: Apache-2.0 The phases of a dgrad with a stride: the taps of each pixel
+// are those of the definition, so that no products with zeros between pixels of dy are computed.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -26,7 +25,7 @@ Convolution draw_dimension(std::mt19937_64& random) {
   return convolution;
 }
 
-// Counts of products, and a check of every one of them.
+// Counts products and checks each of them.
 struct Products {
   std::int64_t formed = 0;
   std::int64_t defined = 0;

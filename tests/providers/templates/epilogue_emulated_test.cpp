@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs in kernels of both families on an emulated H200: designs that discovery seldom offers
+// Programs in kernels of both families on an emulated H200: designs that discovery rarely ranks
 // first, reductions across tiles, casts of every bit pattern.
 #include <gtest/gtest.h>
 #include <gemmery/family.hpp>
@@ -45,7 +45,7 @@ class EpilogueEmulated : public tests::OnEmulatedH200 {
                                << report.first_failure;
   }
 
-  // Matrices of bfloat16, by their codes.
+  // Matrices of bfloat16 as bit patterns.
   using Codes = std::vector<std::uint16_t>;
   static constexpr number::FloatFormat bfloat16 = number::float_format(DType::bfloat16);
   static std::uint16_t code_of(double value) {
@@ -64,8 +64,8 @@ class EpilogueEmulated : public tests::OnEmulatedH200 {
   const OwnedStream stream_{h200_};
 };
 
-// Every way in which sums lie in a block: one consumer, two by rows, two by columns, in turn, in
-// clusters, by shares of k; more tiles than one along each index; D's staging tiles of each width.
+// All distributions of accumulators in a block: one consumer, two by rows, two by columns,
+// ping-pong, clusters, split k; several tiles along each index; D's staging tiles of each width.
 TEST_F(EpilogueEmulated, reductions_along_every_extent_meet_across_tiles) {
   struct Row {
     const char* design;
@@ -101,8 +101,8 @@ TEST_F(EpilogueEmulated, reductions_along_every_extent_meet_across_tiles) {
   }
 }
 
-// Beside int32 accumulators reductions are computed in float64; where blocks share k through the
-// workspace, whoever finishes a tile hands its parts over. Two runs give the same bits.
+// With int32 accumulators reductions are computed in float64. If blocks share k through the
+// workspace, the last block of a tile writes its partial results. Two runs give the same bits.
 TEST_F(EpilogueEmulated, reductions_stand_beside_integers_and_parts_of_tiles) {
   struct Row {
     const char* design;
@@ -161,8 +161,7 @@ TEST_F(EpilogueEmulated, reductions_stand_beside_slices_of_few_rows) {
   }
 }
 
-// What a kernel reads beside the sums, in every form, at ragged edges; results beside D of other
-// types.
+// Operands of programs in all forms, with partial tiles; further results of other types than D.
 TEST_F(EpilogueEmulated, operands_of_every_form_are_read_and_results_written) {
   for (const char* const design :
        {"sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_coop_m8_s4",
@@ -180,7 +179,7 @@ TEST_F(EpilogueEmulated, operands_of_every_form_are_read_and_results_written) {
   }
 }
 
-// Nothing is launched for an empty out, so nothing could write what a reduction of nothing is.
+// Nothing is launched for an empty out, so nothing could write the reduction's result.
 TEST(EpilogueOnDevices, reductions_of_nothing_are_refused_by_name) {
   const DeviceInfo& h200 = device_info(parse_device("emulated:h200").value());
   const auto problem = [](const char* extents) {
@@ -196,9 +195,9 @@ TEST(EpilogueOnDevices, reductions_of_nothing_are_refused_by_name) {
   EXPECT_TRUE(get_kernels(problem("0x8x8"), h200).empty());
 }
 
-// Most registers are sums: the first stage of a tile is multiplied apart from the others, which may
-// be none or several; more tiles than multiprocessors, so that consumers come back to registers
-// that a program has used. In rotation that depends on the program.
+// With many accumulators, the first stage of a tile is multiplied outside of the loop over the
+// others, of which there may be none or several. There are more tiles than multiprocessors, so that
+// consumers reuse registers that a program has used. In rotation this depends on the program.
 TEST_F(EpilogueEmulated, programs_beside_many_sums_begin_every_tile_anew) {
   struct Row {
     const char* design;
@@ -223,8 +222,8 @@ TEST_F(EpilogueEmulated, programs_beside_many_sums_begin_every_tile_anew) {
   }
 }
 
-// What a program adds first, by the tensor cores: of each type, for each matrix of a batch, at
-// ragged edges, beside other vectors, in as many turns as a consumer's buffers and more.
+// The vector that a program adds first, added by tensor cores: each type, for each matrix of a
+// batch, partial tiles, with other vectors, with more turns than a consumer has buffers.
 TEST_F(EpilogueEmulated, a_wgmma_adds_the_row_vector_that_a_program_adds_first) {
   struct Row {
     const char* design;
@@ -248,7 +247,7 @@ TEST_F(EpilogueEmulated, a_wgmma_adds_the_row_vector_that_a_program_adds_first) 
   }
 }
 
-// By the sum of all, rounded once: of infinities, NaN, zeros and what lies below normal numbers.
+// The result is the sum of all, rounded once, also for infinities, NaN, zeros and subnormals.
 TEST_F(EpilogueEmulated, a_wgmma_adds_vectors_of_every_value) {
   constexpr std::int64_t rows = 130;
   constexpr std::int64_t columns = 264;
@@ -290,7 +289,7 @@ TEST_F(EpilogueEmulated, a_wgmma_adds_vectors_of_every_value) {
       } else if (std::isinf(exact)) {
         EXPECT_EQ(value, exact) << row << ", " << column;
       } else {
-        // Tensor cores truncate a sum, by up to 2^-23 of the larger part; then it is rounded.
+        // Tensor cores truncate a sum by up to 2^-23 of the larger addend; then it is rounded.
         // A sum with 0 is exact.
         const bool has_sum = row % 2 == 0;
         const double truncated = has_sum ? std::fmax(std::fabs(added), depth) * 0x1p-23 : 0;
@@ -300,8 +299,8 @@ TEST_F(EpilogueEmulated, a_wgmma_adds_vectors_of_every_value) {
     }
 }
 
-// Reductions that take whole tiles make nothing of what is beyond out: not of the bias in its rows,
-// and not of the NaN that an infinity in A makes of B's zeros in its columns.
+// Reductions over whole tiles ignore elements out of bounds: the bias in rows out of bounds, and
+// the NaN in columns out of bounds, the product of an infinity in A and B's zeros.
 TEST_F(EpilogueEmulated, reductions_of_whole_tiles_make_nothing_of_what_is_beyond_out) {
   const std::int64_t rows = 128 + static_cast<std::int64_t>(random_() % 130);
   constexpr std::int64_t depth = 8;
@@ -309,8 +308,8 @@ TEST_F(EpilogueEmulated, reductions_of_whole_tiles_make_nothing_of_what_is_beyon
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   struct Case {
     std::int64_t columns;
-    float value;  // of one row of A; min(…, 50) of it. The others sum up to 8
-    float peak;   // of that row
+    float value;  // the elements of one row of A. The sums of other rows are at most 8
+    float peak;   // the largest result of that row
   };
   for (const auto& [columns, value, peak_of_row] :
        {Case{3, infinity, 50}, Case{7, infinity, 50}, Case{120, -infinity, infinity},
@@ -359,7 +358,7 @@ TEST_F(EpilogueEmulated, reductions_of_whole_tiles_make_nothing_of_what_is_beyon
   }
 }
 
-// Of any extents; beside sums of float16, which are no such, too.
+// Any extents; also with float16 accumulators, which do not use whole tiles.
 TEST_F(EpilogueEmulated, kernels_that_reduce_whole_tiles_are_right_at_ragged_edges) {
   struct Row {
     const char* design;
@@ -385,8 +384,7 @@ TEST_F(EpilogueEmulated, kernels_that_reduce_whole_tiles_are_right_at_ragged_edg
   }
 }
 
-// A prepared launch clears its workspace once; each launch leaves it as it found it, whatever the
-// operands hold by then.
+// A prepared launch clears its workspace once; each launch restores it, for any operands.
 TEST_F(EpilogueEmulated, prepared_launches_reduce_anew_each_time) {
   constexpr std::int64_t rows = 150;
   constexpr std::int64_t columns = 136;
@@ -406,7 +404,7 @@ TEST_F(EpilogueEmulated, prepared_launches_reduce_anew_each_time) {
   const std::vector<RankedKernel> kernels = get_kernels(arguments);
   ASSERT_FALSE(kernels.empty());
   PreparedLaunch launch = kernels.front().compile(arguments).bind(arguments);
-  // Every element of out is depth times what A and B are full of: 2^power.
+  // Every element of out is depth times the value in A and B: 2^power.
   for (const int power : {3, -2, 0, 5}) {
     const Codes full(rows * depth, code_of(std::ldexp(1, power)));
     const Codes ones(depth * columns, code_of(1));
@@ -426,7 +424,7 @@ TEST_F(EpilogueEmulated, prepared_launches_reduce_anew_each_time) {
 
 // --- casts ---------------------------------------------------------------------------------------
 
-// Every float16 and, between them, their neighbours in float32.
+// Every float16, and float32 numbers next to it and between neighbours.
 std::vector<float> all_halves_and_neighbours() {
   std::vector<float> values;
   for (std::uint32_t code = 0; code < 0x10000; ++code) {
@@ -441,7 +439,7 @@ std::vector<float> all_halves_and_neighbours() {
   return values;
 }
 
-// D on the device of the operands, on which `kernel` of the best that runs there.
+// Runs the program with the best kernel on the device and returns D.
 std::vector<float> run_on(Device device, const std::string& program,
                           const std::vector<float>& values) {
   const std::int64_t rows = 256;

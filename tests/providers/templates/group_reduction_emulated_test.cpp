@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of all of out to one value on an emulated H200, where every consumer of a launch has a
-// part: with few and many tiles to a consumer, ragged edges, and the workspace before and after.
-// Sums are of small integers, so that every order gives the same.
+// Reductions of all of out to one value on an emulated H200, to which every consumer of a launch
+// contributes a partial result: few and many tiles per consumer, partial tiles, and the workspace
+// before and after. Sums are of small integers, so that the order does not matter.
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>
 
@@ -30,7 +30,8 @@ std::string to_string(const Extents& extents) {
          std::to_string(extents.k) + "x" + std::to_string(extents.l);
 }
 
-// D = accum + rows, with integers; rows are not 0, so that an element beyond out would count.
+// D = accum + rows, with integers; rows are not 0, so that an element out of bounds would change
+// the result.
 class Operands {
  public:
   Operands(const Extents& extents, Device device, Stream stream, std::mt19937_64& random)
@@ -46,7 +47,7 @@ class Operands {
         out_(static_cast<std::size_t>(extents.l * extents.m * pitch()) * sizeof(_Float16), stream),
         results_(results * sizeof(float), stream) {}
 
-  // `program` writes to some of total, least and peak (of all).
+  // `program` writes some of total, least and peak, the reductions of all of out.
   GemmArguments arguments(const std::string& program) const {
     const auto& [m, n, k, l] = extents_;
     const auto result = [&](int at, std::int64_t count) {
@@ -70,7 +71,7 @@ class Operands {
   float peak() const { return result(2); }
   void forget_results() const { fill(results_.data(), 0x7f, results_.bytes(), stream_); }
 
-  // Of D, on the host.
+  // The reductions of D, computed on the host.
   struct Expected {
     double total = 0;
     double least = std::numeric_limits<double>::infinity();
@@ -95,7 +96,7 @@ class Operands {
  private:
   static constexpr std::size_t results = 3;
 
-  // TMA takes rows of whole 16 bytes.
+  // TMA requires rows of a multiple of 16 bytes.
   std::int64_t pitch() const { return (extents_.n + 7) / 8 * 8; }
 
   static double at(const std::vector<_Float16>& values, std::int64_t index) {
@@ -134,7 +135,7 @@ class GroupReductionEmulated : public tests::OnEmulatedH200 {
     return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
   }
 
-  // Of a design without its operands and its epilogue.
+  // The kernel with a design, whose name has no operands and no epilogue.
   Kernel kernel_of(const std::string& design, const GemmArguments& arguments) const {
     const std::string name = "sm90v7_gemm_f16r16_f16c16_f16r16_acc-f32_" + design + "_e-" +
                              digest(arguments.problem().epilogue);
@@ -150,8 +151,7 @@ constexpr const char* sum_alone = "D = accum + rows; total = sum(D)";
 constexpr const char* several =
     "D = accum + rows; total = sum(D); least = min(D); peak = amax(accum + rows)";
 
-// One consumer, two by rows, two by columns, two and three in turn, blocks in clusters, by shares
-// of k.
+// One consumer, two by rows, two by columns, ping-pong, rotation, clusters, split k.
 const std::vector<std::string>& designs() {
   static const std::vector<std::string> all{
       "64x64x64_1x1_coop_m8_s4",     "128x96x64_1x1_coop_m8_s3",      "64x128x64_1x1_coop_n2_s3",
@@ -160,8 +160,8 @@ const std::vector<std::string>& designs() {
   return all;
 }
 
-// A tile at most, which has rows for one consumer at most, and columns of a few staging tiles: the
-// others leave parts all the same.
+// At most one tile, with rows for at most one consumer and columns of a few staging tiles. The
+// other consumers still write partial results.
 TEST_F(GroupReductionEmulated, consumers_without_a_tile_count_as_nothing) {
   for (const std::string& design : designs()) {
     for (const char* const program : {sum_alone, several}) {
@@ -180,8 +180,7 @@ TEST_F(GroupReductionEmulated, consumers_without_a_tile_count_as_nothing) {
   }
 }
 
-// Whole staging tiles beside one that ends within, one of whose threads may have every column, and
-// blocks that have many tiles, few or none.
+// Whole staging tiles and a partial one, and blocks that have many tiles, few or none.
 TEST_F(GroupReductionEmulated, any_number_of_multiprocessors_gives_the_value_of_all_of_out) {
   for (const std::string& design : designs()) {
     const Extents extents{extent(130, 200), extent(130, 200), 8, extent(2, 3)};
@@ -205,7 +204,7 @@ TEST_F(GroupReductionEmulated, any_number_of_multiprocessors_gives_the_value_of_
   }
 }
 
-// The column at which out ends goes through all of a staging tile's and of a tile's last.
+// out ends at each column of a staging tile, and at each of a tile's last ones.
 TEST_F(GroupReductionEmulated, out_may_end_at_any_column_of_a_staging_tile) {
   const std::int64_t m = extent(1, 40);
   for (std::int64_t n = 120; n <= 200; ++n) {

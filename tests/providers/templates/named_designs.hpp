@@ -30,7 +30,7 @@ class NamedDesigns : public WithNvrtc {
     EXPECT_GT(report.elements, 0) << name;
   }
 
-  // Of ordinary numbers, and of those spread over a narrow range.
+  // Runs with normal numbers, and with numbers from a narrow range.
   void expect_within_bounds(const std::string& name, const std::string& line) {
     const auto kernel = find_kernel(name);
     ASSERT_TRUE(kernel) << name;
@@ -43,7 +43,7 @@ class NamedDesigns : public WithNvrtc {
     }
   }
 
-  // On those of a list of targets that the kernel has.
+  // For those of a list of targets that the kernel has.
   static void expect_no_spills(const std::string& name) {
     const auto kernel = find_kernel(name);
     ASSERT_TRUE(kernel) << name;

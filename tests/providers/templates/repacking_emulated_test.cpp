@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The copy kernel alone, bit for bit, on an emulated H200: every element width, all kinds of
-// alignments and strides, zeros after the ends of lines, and nothing written after these.
+// The copy kernel alone on an emulated H200, bit for bit: every element width, all kinds of
+// alignments and strides, zeros after the ends of lines, and no writes after these.
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>
 
@@ -28,7 +28,7 @@ using templates::ProductOperand;
 
 constexpr unsigned char poison = 0xa5;
 
-// Where an element of an operand lies, in elements from the one of index 0.
+// The offset of an element of an operand, in elements from the one with index 0.
 std::int64_t place(const MatrixType& matrix, std::int64_t batch, std::int64_t row,
                    std::int64_t column) {
   return batch * matrix.batch_stride + row * matrix.row_stride + column * matrix.column_stride;
@@ -36,8 +36,8 @@ std::int64_t place(const MatrixType& matrix, std::int64_t batch, std::int64_t ro
 
 class RepackKernel : public tests::OnEmulatedH200 {
  protected:
-  // A source of random bytes of which the element of index 0 lies `shift` elements behind an
-  // address of the widest alignment.
+  // Random bytes in which the element with index 0 is `shift` elements after an address of the
+  // widest alignment.
   struct Source {
     std::vector<unsigned char> bytes;
     Buffer buffer;
@@ -67,7 +67,7 @@ class RepackKernel : public tests::OnEmulatedH200 {
 
   Stream stream() const { return owned_; }
 
-  // What the kernel leaves in a workspace of poison.
+  // Runs the kernel on a poisoned workspace and returns the workspace.
   std::vector<unsigned char> run(const ProductOperand& operand, const Source& source,
                                  bool has_any_strides) {
     const auto width = static_cast<std::int64_t>(byte_width(operand.source.dtype));
@@ -123,7 +123,7 @@ class RepackKernel : public tests::OnEmulatedH200 {
     synchronize(stream());
   }
 
-  // Every byte of a copy and behind it.
+  // Checks every byte of a copy and after it.
   void check(const std::string& words, LayoutRule layout, std::int64_t shift) {
     const GemmProblem problem = parse_problem("gemm " + words).problem;
     OperandRules rules;
@@ -158,7 +158,7 @@ class RepackKernel : public tests::OnEmulatedH200 {
   const OwnedStream owned_{h200_};
 };
 
-// Lines of one unit to several tiles, ends within a unit, lines on each other and backwards.
+// Lines of one unit to several tiles, ends within a unit, overlapping and reversed lines.
 TEST_F(RepackKernel, copies_lines_at_any_alignment) {
   for (const char* type : {"int8", "bf16", "f32"}) {
     for (const char* words :
@@ -184,7 +184,7 @@ TEST_F(RepackKernel, copies_columns_at_any_alignment) {
   }
 }
 
-// Transposed where lines are closer than the elements of one, adjacent or not.
+// Transposed if lines are closer together than the elements of a line, contiguous or not.
 TEST_F(RepackKernel, copies_any_strides) {
   for (const char* type : {"int8", "bf16", "f32"}) {
     for (const char* words :

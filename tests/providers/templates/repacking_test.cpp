@@ -113,7 +113,7 @@ TEST(Repacking, workspace_lies_behind_what_the_plan_asks_for) {
   const std::array operands{product_a(rules, problem), product_b(rules, problem)};
   const auto offsets = reserve_copies(operands, plan);
   EXPECT_EQ(offsets[0], 512U);
-  EXPECT_EQ(offsets[1], 1024U);  // 320 bytes behind 512, at the next multiple of 256
+  EXPECT_EQ(offsets[1], 1024U);  // 512 + 320 bytes, rounded up to a multiple of 256
   EXPECT_EQ(plan.workspace_bytes, 1024U + 2 * 8 * 32);
 }
 

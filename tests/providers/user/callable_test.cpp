@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Callables of users: found, run, bound and verified; and a faulty one does not affect the others.
+// SPDX-License-Identifier: Apache-2.0 Callables of users: discovery, runs, prepared launches,
+// verification; a faulty one does not affect the others.
 #include <gemmery/artifact.hpp>
 #include <gemmery/buffer.hpp>
 #include <gemmery/discovery.hpp>
@@ -122,7 +122,7 @@ TEST(CallablesOfUsers, whose_predictor_is_faulty_come_last_and_say_so) {
   Ones ones;
   const GemmArguments arguments = ones.arguments();
   const auto kernels = get_kernels(arguments);
-  ASSERT_GT(kernels.size(), 3u);  // those of the host, and both
+  ASSERT_GT(kernels.size(), 3u);  // the host's, and both callables
   EXPECT_TRUE(std::isfinite(kernels.front().predicted_us));
   for (const Kernel* const kernel : {&first.kernel, &second.kernel}) {
     const Kernel* const found = tests::find_in(kernels, *kernel);
@@ -148,7 +148,7 @@ TEST(CallablesOfUsers, whose_supports_throws_are_refused_with_the_reason) {
   expect_contains(explanation_of(own.kernel, arguments), "`supports` threw");
 }
 
-// One that is no kernel of the library's making.
+// A family that does not come from register_kernel.
 class ThrowingFamily : public Family {
  public:
   std::string_view provider() const noexcept override { return "faulty"; }
@@ -172,7 +172,7 @@ class ThrowingFamily : public Family {
   [[noreturn]] static void fail() { throw std::runtime_error("out of order"); }
 };
 
-// What is thrown to end the call, not to tell of a fault.
+// An exception that ends the call and is not an error.
 struct Enough : Interruption {};
 
 TEST(FunctionsOfUsers, that_end_the_call_are_let_through_by_every_call) {
@@ -195,7 +195,7 @@ TEST(FunctionsOfUsers, that_end_the_call_are_let_through_by_every_call) {
     const Registered own(std::move(preparing));
     EXPECT_THROW(own.kernel.compile(arguments), Enough);
     const CompileJob job{own.kernel, Target::cpu()};
-    EXPECT_NO_THROW(compile_all(std::span(&job, 1)));  // of the CPU nothing is prepared
+    EXPECT_NO_THROW(compile_all(std::span(&job, 1)));  // nothing is prepared for the CPU
   }
   {
     const Registered own(std::move(asked));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of users as source and as images, compiled by NVRTC and run on a device: found, ranked,
-// verified, kept in files, refused with reasons.
+// Kernels of users as source and as images, compiled by NVRTC and run on a device: discovery,
+// ranking, verification, files, reasons of refusals.
 #include <gemmery/artifact.hpp>
 #include <gemmery/buffer.hpp>
 #include <gemmery/discovery.hpp>
@@ -29,7 +29,7 @@ using tests::packed_kernel;
 using tests::Registered;
 using tests::tiled_kernel;
 
-// Images are for sm_90 here, and so are tensor maps.
+// For images and tensor maps, which require sm_90.
 class OnSm90 : public testing::Test {
  protected:
   void SetUp() override {
@@ -137,7 +137,7 @@ TEST_F(SourceOfUsers, refuses_numbers_that_it_does_not_take) {
   expect_contains(own.kernel.supports(arguments(2)).error(), "alpha: expected 1");
   EXPECT_EQ(tests::find_in(get_kernels(arguments(2)), own.kernel), nullptr);
   EXPECT_NE(tests::find_in(get_kernels(arguments(1)), own.kernel), nullptr);
-  // A prepared launch meets them later.
+  // Changed scalars in a prepared launch.
   PreparedLaunch prepared = own.kernel.compile(arguments(1)).bind(arguments(1));
   expect_contains(error_of([&] { prepared.set_scalars(2, 0); }), "alpha: expected 1");
   prepared.launch(stream);

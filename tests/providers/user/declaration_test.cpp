@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// What register_kernel refuses, naming the kernel and the field, and the syntax of grids and bytes.
+// SPDX-License-Identifier: Apache-2.0 Errors of register_kernel, which name the kernel and the
+// field, and the syntax of grids and bytes.
 #include <gemmery/discovery.hpp>
 #include <gemmery/error.hpp>
 
@@ -19,7 +19,7 @@ using tests::tiled_kernel;
 struct BadDeclaration {
   const char* what;
   std::function<void(UserKernel&)> change;
-  const char* words;  // of the error, beside the kernel's name
+  const char* words;  // part of the error, besides the kernel's name
 };
 
 const BadDeclaration bad_declarations[] = {

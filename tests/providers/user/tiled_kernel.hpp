@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small GEMM in CUDA C++ as a user would bring it, and one that is called, for tests.
+// A user's small GEMM in CUDA C++, and a callable, for tests.
 #pragma once
 
 #include <gemmery/user_kernel.hpp>
@@ -9,7 +9,7 @@
 
 namespace gemmery::tests {
 
-// Where the kernels are run; each program of the suite defines it.
+// The device that runs the kernels; each test program defines it.
 Device device_under_test();
 
 // out = alpha * A * B + beta * C in float32, every matrix row major with a stride between rows and
@@ -102,7 +102,7 @@ inline UserKernel packed_kernel(std::string name) {
   return kernel;
 }
 
-// Sums in float32, in plain loops, of whatever strides.
+// Plain loops with float32 sums, for any strides.
 inline void multiply_on_host(const UserCall& call) {
   const GemmArguments& arguments = call.arguments;
   const GemmProblem& problem = arguments.problem();
@@ -132,7 +132,7 @@ inline UserKernel host_kernel(std::string name,
   return kernel;
 }
 
-// Of a discovery by name; nullptr where it is not found.
+// The kernel with a name among the results of a discovery; nullptr if it is not among them.
 template <class Kernels>
 const Kernel* find_in(const Kernels& kernels, const Kernel& wanted) {
   for (const Kernel& kernel : kernels)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise programs without a matrix product on an emulated H200: types, layouts, broadcasts,
-// tails, results beside out; which kernel ranks first; refusals.
+// partial tiles, further results; the ranking of kernels; refusals.
 #include <gtest/gtest.h>
 #include <gemmery/buffer.hpp>
 #include <gemmery/discovery.hpp>
@@ -32,7 +32,7 @@ std::string refusal(const std::string& line, const DeviceInfo& device) {
   return "no reason";
 }
 
-// Each is a problem of K = 0: whole tiles, tails, patches and rows beyond the edge.
+// Problems with K = 0: whole and partial tiles and patches, rows out of bounds.
 constexpr const char* problems[] = {
     "16x2048x0 a=f32 out=bf16 epilogue=\"D = A + B\" A=bf16 B=bf16",
     "37x1003x0 a=f32 out=bf16 epilogue=\"D = A + B\" A=bf16 B=bf16",
@@ -118,7 +118,7 @@ TEST_F(ElementwiseEmulated, what_is_not_elementwise_is_refused_with_the_reason) 
             std::string::npos);
 }
 
-// Reductions are the fallback's.
+// The fallback computes reductions.
 TEST_F(ElementwiseEmulated, reductions_without_a_product_have_a_kernel) {
   const ProblemLine line =
       parse_problem("gemm 40x50x0 a=f32 epilogue=\"D = A; s = sum(A)\" A=f32 s=f32[m]");

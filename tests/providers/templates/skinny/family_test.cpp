@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The answers of the family skinny: where it ranks first and where not, what it refuses and why,
-// how it splits k, and that names parse back.
+// SPDX-License-Identifier: Apache-2.0 The family skinny: problems for which it ranks first,
+// refusals and their reasons, splits of k, and parsing of names.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,8 +30,8 @@ std::string reason_of(std::string_view line, std::string_view device) {
   return "no reason";
 }
 
-// One row whose k is adjacent takes 47 us on an H100 with either family, and where tensor cores do
-// not multiply there is no other; of 8 rows sm90 needs 47 us, and this family 58
+// One row with contiguous k takes 47 us on an H100 with either family, and without tensor cores
+// there is no other family. For 8 rows sm90 needs 47 us and this family 58
 // (tests/model/designs_h100.csv).
 TEST(SkinnyFamily, comes_first_where_nothing_is_faster_for_few_rows) {
   for (const char* const device : {"h200", "h100", "a100"})

@@ -17,7 +17,7 @@ TEST_F(SkinnyNamedDesigns, bfloat16_of_every_alignment_and_layout_is_exact) {
     int bytes;
     const char* text;
   };
-  // n and k are multiples of the alignment and of nothing larger.
+  // n and k are multiples of the alignment and of no larger power of two.
   for (const auto& [bytes, extents] : {Extents{2, "3x37x611"}, Extents{4, "3x38x610"},
                                        Extents{8, "3x44x612"}, Extents{16, "3x40x616"}})
     for (const char b : {'r', 'c'})

@@ -60,10 +60,10 @@ std::vector<Kernel> draw_kernels(std::string_view family, WithGroups groups, std
   return all;
 }
 
-// Instructions of tensor cores by the types that they multiply.
+// Tensor-core instructions by the types that they multiply.
 constexpr std::string_view tensor_instructions[] = {"HMMA", "IMMA", "DMMA", "QMMA"};
 
-// What a design promises: 8-bit floats are multiplied as such on Ada and on sm_120, as halves
+// The instructions of a design: 8-bit floats are multiplied directly on Ada and sm_120, as float16
 // elsewhere; float64 by DMMA.
 std::vector<std::string_view> promised(const Kernel& kernel) {
   const DType a = kernel.operands().a.dtype;
@@ -104,7 +104,7 @@ struct Compilation {
   std::string label() const { return kernel.name() + " for " + to_string(target); }
 };
 
-// For all targets of each kernel in a long run, for one in a short one.
+// For all targets of each kernel in a long run, for one target in a short run.
 std::vector<Compilation> compilations_of(const std::vector<Kernel>& kernels,
                                          std::mt19937_64& random) {
   std::vector<Compilation> all;
@@ -119,7 +119,7 @@ std::vector<Compilation> compilations_of(const std::vector<Kernel>& kernels,
   return all;
 }
 
-// Compiles on all threads, and fails as faults are found.
+// Compiles on all threads, and reports failures when they are found.
 class Promises {
  public:
   void expect_of(const std::vector<Compilation>& compilations) {
@@ -171,7 +171,7 @@ TEST_F(Sm80Cubins, of_groups_keep_to_their_registers_and_have_the_instruction_th
                               random_);
 }
 
-// A division by a number that the device alone knows begins with a reciprocal.
+// A division by a run-time value begins with a reciprocal.
 constexpr std::string_view reciprocal = "MUFU";
 
 TEST_F(Sm80Cubins, of_simt_have_no_tensor_core_instruction_and_no_division) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answers of the family sm80: where it ranks first, what it refuses and why, how it splits k,
-// and that names parse back.
+// The family sm80: problems for which it ranks first, refusals and their reasons, splits of k, and
+// parsing of names.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -158,7 +158,7 @@ TEST(Sm80Groups, have_names_by_their_schedule) {
       EXPECT_EQ(kernel->metadata().design_value("schedule"), schedule);
     }
   EXPECT_FALSE(find_kernel(name + "-zero-rows"));
-  // No blocks share k of a group.
+  // Blocks do not share k of a group.
   EXPECT_FALSE(
       find_kernel("sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_64x64x64_2x2x1_parallel2_m8_s4_"
                   "groups"));
@@ -188,7 +188,8 @@ TEST(Sm80Groups, are_refused_by_name) {
             "groups: expected a grouped problem, got one GEMM");
 }
 
-// Rows by index and zeros outside of groups are other kernels, of the layouts that allow them.
+// Separate kernels find rows by index or write zeros outside of groups, for the layouts that allow
+// this.
 TEST(Sm80Groups, serve_the_form_that_they_are_made_for) {
   const DeviceInfo a100 = *find_device_info("a100");
   const auto of = [](const char* line) { return parse_problem(line).problem; };
@@ -215,7 +216,8 @@ TEST(Sm80Groups, serve_the_form_that_they_are_made_for) {
   EXPECT_EQ(find_kernel(columns)->metadata().design_value("indices"), "columns");
 }
 
-// Groups that end anywhere have single elements at their ends; others are stored in whole accesses.
+// Groups of any size end in single elements; groups of promised multiples are stored in whole
+// accesses.
 TEST(Sm80Groups, wide_accesses_along_the_extent_that_differs_need_a_promise) {
   const auto out_of = [](const char* line) {
     return kernels_of(line, "a100").front().operands().out.alignment;

@@ -12,7 +12,7 @@ namespace {
 
 class Sm80NamedDesigns : public tests::NamedDesigns {};
 
-// Extents are multiples of the alignment and of nothing larger.
+// Extents are multiples of the alignment and of no larger power of two.
 TEST_F(Sm80NamedDesigns, float16_of_every_alignment_and_layout_is_exact) {
   struct Extents {
     int bytes;
@@ -22,7 +22,7 @@ TEST_F(Sm80NamedDesigns, float16_of_every_alignment_and_layout_is_exact) {
                                        Extents{8, "68x44x84"}, Extents{16, "72x40x88"}})
     for (const char a : {'r', 'c'})
       for (const char b : {'r', 'c'}) {
-        // Each alignment of out and C with each layout of theirs, over all of them.
+        // Over all cases, each alignment of out and C occurs with each layout.
         const char out = a == b ? 'r' : 'c';
         expect_exact(
             fmt::format("sm80v1_gemm_f16{0}{3}_f16{1}{3}_f16{2}{3}_acc-f32_mma_64x32x32_2x1x1_"
@@ -93,7 +93,7 @@ TEST_F(Sm80NamedDesigns, designs_of_other_types_are_exact) {
     expect_exact(std::string("sm80v1_gemm_") + design, line);
 }
 
-// m16n8k8 gives what m16n8k16 gives of whole numbers.
+// m16n8k8 and m16n8k16 give equal results for integers.
 TEST_F(Sm80NamedDesigns, the_narrow_instruction_is_exact) {
   struct Case {
     const char* types;
@@ -115,7 +115,7 @@ TEST_F(Sm80NamedDesigns, the_narrow_instruction_is_exact) {
   }
 }
 
-// Those of float64 that sm_90 brought.
+// Instructions for float64 that exist from sm_90 on.
 TEST_F(Sm80NamedDesigns, wide_instructions_of_float64_are_exact) {
   struct Case {
     const char* design;
@@ -163,7 +163,7 @@ TEST_F(Sm80NamedDesigns, designs_of_descriptions_spill_nothing) {
       "sm80v1_gemm_s8r16_s8c16_s8r16_acc-s32_mma-saturate_128x128x64_2x2x1_none_m8_s3");
 }
 
-// Rounds through all stages took the registers of their parts.
+// Unrolling over all stages would need registers for all parts.
 TEST_F(Sm80NamedDesigns, three_products_of_small_tiles_spill_nothing) {
   for (const char* const design :
        {"mma-bf16x3_32x128x32_1x4x1", "mma-tf32x3_128x16x32_4x1x1", "mma-f16x3_64x64x32_2x2x1"})
@@ -171,8 +171,8 @@ TEST_F(Sm80NamedDesigns, three_products_of_small_tiles_spill_nothing) {
         fmt::format("sm80v1_gemm_f32r4_f32c16_f32c16_acc-f32_{}_none_m8_s4_c-f32x4", design));
 }
 
-// Two steps of float32 fragments in full, beside 128 accumulators; two steps of float64 ones in 128
-// registers; what the epilogue needs, kept from before the mainloop.
+// Two steps of whole float32 fragments with 128 accumulators; two steps of float64 fragments in 128
+// registers; values of the epilogue that are computed before the mainloop.
 TEST_F(Sm80NamedDesigns, that_filled_all_registers_spill_nothing) {
   for (const char* const name :
        {"f32r4_f32r16_f32r16_acc-f32_mma-bf16_128x128x32_2x2x1_none_m8_s3_c-f32r16",
@@ -188,8 +188,7 @@ TEST_F(Sm80NamedDesigns, that_filled_all_registers_spill_nothing) {
     expect_no_spills(std::string("sm80v1_gemm_") + name);
 }
 
-// The fragments of a step are loaded when it multiplies, if there are no registers for the next
-// one's.
+// Without registers for the next step's fragments, a step loads its fragments when it multiplies.
 TEST_F(Sm80NamedDesigns, that_load_no_step_ahead_are_exact) {
   struct Case {
     const char* design;

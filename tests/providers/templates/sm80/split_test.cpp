@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Split k in float16, on an emulated A100: the slices together give the accumulators of the whole
-// k, rounded once. Partial sums are kept in the accumulator's type; in float16 they would be
-// rounded once per slice. GEMMERY_SOAK=1 runs 500 cases.
+// SPDX-License-Identifier: Apache-2.0 Split k in float16 on an emulated A100: the sum of the slices
+// is rounded once, like accumulators of the whole k. Partial sums are kept in the accumulator's
+// type; in float16 they would be rounded once per slice. GEMMERY_SOAK=1 runs 500 cases.
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>
 
@@ -30,7 +29,7 @@ bool is_soak() {
   return text != nullptr && std::string_view(text) == "1";
 }
 
-// Sums of whole numbers that float32 holds and float16 does not: rounded once, they have one value.
+// Integer sums that are exact in float32 and not in float16: rounded once, they have one value.
 TEST_F(Sm80Split, sums_in_float16_are_rounded_once) {
   for (int round = 0; round < (is_soak() ? 500 : 24); ++round) {
     const int slices = draw(2, 7);
@@ -53,7 +52,7 @@ TEST_F(Sm80Split, sums_in_float16_are_rounded_once) {
   }
 }
 
-// Of fewer blocks of k than slices were asked for, no slice is read that is none.
+// With fewer blocks of k than requested slices, missing slices are not read.
 TEST_F(Sm80Split, more_slices_than_blocks_of_k_are_as_many_as_there_are) {
   for (const char* const split : {"serial201", "parallel201"}) {
     const auto kernel = find_kernel(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long NVRTC takes for sm90 kernels. No GPU is needed.
+// The compile time of sm90 kernels by NVRTC. No GPU is needed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr Target hopper{90, 'a'};
 
-// By the processor, so that a busy machine counts less; milliseconds, the median of 5.
+// Processor time, on which other load has less effect; milliseconds, the median of 5.
 struct CompileTimes {
   double elapsed;
   double work;
@@ -66,11 +66,11 @@ TEST_F(Sm90Compile, the_largest_tiles_compile_in_a_fraction_of_a_second) {
                            "sm90v7_gemm_f16r16_f16c16_f16r16_acc-f32_256x208x64_1x2_coop_m8_s2"}) {
     const auto kernel = family().parse_name(name);
     ASSERT_TRUE(kernel) << name;
-    EXPECT_LT(time(*kernel).work, 1500) << name;  // the figure is what is looked at
+    EXPECT_LT(time(*kernel).work, 1500) << name;  // generous; the figure is printed
   }
 }
 
-// Of tiles that are shared through the workspace, beside the same tile alone.
+// Tiles that are shared through the workspace, compared with the same tile alone.
 TEST_F(Sm90Compile, parts_of_tiles_take_little_longer) {
   const std::string head = "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
   for (const char* const tile : {"128x256x64_1x1", "128x128x64_1x1", "256x128x64_2x1"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promises of an sm90 design, one function per kind.
+// The properties of an sm90 design's code, one function per kind.
 #include "tests/providers/templates/sm90/cubin_checks.hpp"
 
 #include <fmt/format.h>
@@ -41,10 +41,10 @@ const runtime::DeviceFamily& family_of(const Kernel& kernel) {
 
 // --- resources ----------------------------------------------------------------------------------
 
-// A warp's registers are given out by 256: 8 a thread.
+// A warp's registers are allocated in units of 256: 8 per thread.
 int launched_registers(int registers, int threads) { return (registers + 7) / 8 * 8 * threads; }
 
-// What all warpgroups hold after setmaxnreg.
+// The registers of all warpgroups after setmaxnreg.
 int shared_out_registers(const abi::Sm90Design& design, const abi::RegisterBudget& budget) {
   return abi::warpgroup_threads * (budget.producer + abi::consumer_count(design) * budget.consumer);
 }
@@ -87,7 +87,7 @@ void check_wgmmas(const abi::Sm90Design& design, std::string_view sass, Faults& 
     faults.expect_equal("wgmma", instruction.mnemonic, promised);
     faults.expect_equal("wgmma turns A", contains(instruction.operands, "tnspA"),
                         abi::multiplied_major(multiplied, design.a_major) != abi::Major::k);
-    // Accumulators, A, the descriptor of B; or those of both in one.
+    // The operands are accumulators, A, the descriptor of B; or one register with both descriptors.
     const std::string_view ahead =
         instruction.operands.substr(0, instruction.operands.find("gdesc"));
     faults.expect_equal("wgmma takes A from registers", contains(ahead, ", R"),
@@ -95,14 +95,14 @@ void check_wgmmas(const abi::Sm90Design& design, std::string_view sass, Faults& 
     faults.expect_equal("wgmma turns B", contains(instruction.operands, "tnspB"),
                         abi::multiplied_major(multiplied, design.b_major) != abi::Major::k);
   });
-  // Those of one stage stand in a row; the loop over stages may be written out, too.
+  // The wgmmas of one stage are consecutive; the loop over stages may be unrolled, too.
   const int steps = abi::tile_k(design) * abi::bytes_of(multiplied) / 32;
   const int per_stage = steps * abi::product_count(design.math) * abi::blocks_per_consumer(design);
   faults.expect(count > 0 && count % per_stage == 0, "wgmmas",
                 fmt::format("a multiple of {}", per_stage), std::to_string(count));
 }
 
-// The register counts that setmaxnreg asks for, in the order of the text.
+// The register counts of setmaxnreg, in the order of the text.
 struct RegisterRequests {
   std::vector<int> less;
   std::vector<int> more;
@@ -152,13 +152,13 @@ void check_copies(const abi::Sm90Design& design, const jit::InstructionMix& mix,
   const bool is_shared = abi::sharing_blocks(design) > 1;
   faults.expect(loads + multicasts >= 2, "TMA loads", "one of A and one of B at least",
                 std::to_string(loads + multicasts));
-  // Blocks of a pair share one operand; the other one each brings for itself.
+  // Blocks of a pair share one operand; each loads the other one.
   faults.expect_equal("has loads of one block", loads > 0, true);
   faults.expect_equal("has loads of two blocks", multicasts > 0, is_shared);
   faults.expect_equal("stores by TMA", jit::count_of(mix, "UTMASTG") > 0,
                       abi::stores_by_tma(design));
-  // To each other block a vector for every four registers of its share, and its own into the own
-  // slot.
+  // Each block stores one vector per four registers of each other block's share there, and its own
+  // share into its own slot.
   const int vectors = abi::accumulator_registers(design) / 4;
   faults.expect_equal("stores in other blocks", jit::count_of(mix, "STAS"),
                       design.split_k > 1 ? vectors : 0);
@@ -192,7 +192,7 @@ std::vector<std::string> find_resource_faults(const Kernel& kernel, const jit::C
                 fmt::format("at most {}", abi::sm90_shared_limit), std::to_string(dynamic_bytes));
   faults.expect(launched <= multiprocessor_registers, "registers of a block",
                 fmt::format("at most {}", multiprocessor_registers), std::to_string(launched));
-  // More than the launch has would be waited for without end.
+  // A request for more registers than the launch has would wait forever.
   const int shared_out = shared_out_registers(design, budget);
   faults.expect(shared_out <= launched, "registers after setmaxnreg",
                 fmt::format("at most the {} of the launch", launched), std::to_string(shared_out));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a cubin against the promises of its sm90 design: resources as the compiler reports them,
-// instructions as nvdisasm shows them.
+// Checks that a cubin matches its sm90 design: resources reported by the compiler, instructions
+// printed by nvdisasm.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -14,16 +14,16 @@
 
 namespace gemmery::templates {
 
-// Compiles the kernel for sm_90a, past every cache. Throws Error for warnings too, that wgmmas were
-// serialised among them.
+// Compiles the kernel for sm_90a without any cache. Also throws Error for warnings, such as
+// serialised wgmmas.
 jit::CompiledCode compile_sm90(const Kernel& kernel);
 
-// No spills and no stack; registers and shared memory that a launch has, and that setmaxnreg can
-// share out. One sentence per promise that is broken.
+// Checks for spills and stack, and that a launch has enough registers and shared memory, also for
+// setmaxnreg. Returns one sentence per failure.
 std::vector<std::string> find_resource_faults(const Kernel& kernel, const jit::CodeUsage& usage);
 
-// Wgmmas of the design's shape and types and as many as its steps take, TMA loads and stores,
-// multicast where blocks share operands, the registers that setmaxnreg asks for; no local memory.
+// Checks the shape, types and number of wgmmas, TMA loads and stores, multicast if blocks share
+// operands, the registers of setmaxnreg, and that local memory is not used.
 std::vector<std::string> find_instruction_faults(const Kernel& kernel, std::string_view sass);
 
 }  // namespace gemmery::templates

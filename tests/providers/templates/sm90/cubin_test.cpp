@@ -1,9 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
-// Machine code of the sm90 family against what its designs promise: a fresh sample in a short run,
-// of GEMMERY_TEST_CUBINS kernels;
-// every design with every choice of adjacent indices of A and B in a long one, each with types and
-// an out layout that are drawn anew. Kernels come from discovery, so a new design is here by being
-// listed. No GPU is needed.
+// SPDX-License-Identifier: Apache-2.0 Checks that machine code of the sm90 family matches its
+// designs. A short run compiles a new sample of GEMMERY_TEST_CUBINS kernels; a long one compiles
+// every design with every combination of contiguous indices of A and B, each with random types and
+// a random layout of out. Kernels come from discovery, so new designs are included automatically.
+// No GPU is needed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <gemmery/discovery.hpp>
@@ -53,7 +52,7 @@ std::vector<Kernel> listed_kernels() {
   return kernels;
 }
 
-// What a kernel is to the device but for its types, and for the stages, which follow from them.
+// A kernel's design without its types, and without stages, which depend on the types.
 std::string design_and_majors(const Kernel& kernel) {
   const abi::Sm90Design design = sm90_design(kernel);
   std::string key = fmt::format("{}{}", design.a_major == abi::Major::k ? 'k' : 'm',
@@ -64,7 +63,7 @@ std::string design_and_majors(const Kernel& kernel) {
   return key;
 }
 
-// One kernel of each.
+// One random kernel of each design.
 std::vector<Kernel> draw_one_of_each(const std::vector<Kernel>& listed, Random& random) {
   std::map<std::string, std::vector<Kernel>> groups;
   for (const Kernel& kernel : listed) groups[design_and_majors(kernel)].push_back(kernel);
@@ -73,7 +72,7 @@ std::vector<Kernel> draw_one_of_each(const std::vector<Kernel>& listed, Random& 
   return drawn;
 }
 
-// A convolution whose channels TMA loads.
+// A convolution whose channels TMA can load.
 std::string draw_convolution(Random& random) {
   const Sm90Products& products = draw(sm90_products(), random);
   const auto channels = [&] { return 16 / byte_width(products.a) * (1 + random() % 32); };
@@ -92,7 +91,7 @@ std::string draw_convolution(Random& random) {
   return line;
 }
 
-// Any products in any layout, one of three of extents that TMA does not walk, half with a C.
+// Any types and layouts; one in three has extents that TMA cannot load, half have a C.
 std::string draw_problem(Random& random) {
   static constexpr std::array<const char*, 2> layouts{"", ":c"};
   const std::size_t unit = random() % 3 == 0 ? 1 : 16;
@@ -109,8 +108,7 @@ std::string draw_problem(Random& random) {
   return line;
 }
 
-// Kernels as they are returned for problems: with the stages and orders of tiles that are chosen
-// there.
+// Kernels that discovery returns for problems, with the stages and rasters that it chooses.
 std::vector<Kernel> draw_from_problems(std::size_t count, Random& random) {
   const DeviceInfo device = *find_device_info("h200");
   std::vector<Kernel> drawn;
@@ -127,13 +125,14 @@ std::vector<Kernel> draw_from_problems(std::size_t count, Random& random) {
   return drawn;
 }
 
-// Where registers are fewest beside sums: kernels that spilled once, a few among 100,000.
+// Kernels with the fewest registers besides accumulators. Earlier versions of these, a few among
+// 100,000, spilled.
 constexpr const char* once_spilled[] = {
     "sm90v7_gemm_f16c16_f16c16_f16c16_acc-f16_256x192x64_1x1_k2_coop_m8_s2_c-bf16c16",
     "sm90v7_gemm_f16c16_f16c16_f16r16_acc-f32_192x160x64_1x1_k2_coop_m8_s2",
 };
 
-// How many kernels of either kind a short run takes.
+// The number of kernels of each kind in a short run.
 std::size_t short_sample() {
   const char* const wanted = std::getenv("GEMMERY_TEST_CUBINS");
   return wanted == nullptr ? 20 : std::strtoul(wanted, nullptr, 10) / 2;
@@ -232,7 +231,7 @@ class Run {
     note_progress();
   }
 
-  // Under the lock. Printed at once, since long runs may be cut off.
+  // The caller holds the lock. Printed at once, since long runs may be interrupted.
   static void note_faults(const std::string& kernel_name, const std::vector<std::string>& found,
                           std::vector<std::string>& all) {
     for (const std::string& fault : found) {
@@ -241,7 +240,7 @@ class Run {
     }
   }
 
-  // Under the lock.
+  // The caller holds the lock.
   void note_progress() {
     const std::size_t done = ++done_;
     if (done % 100 != 0 && done != kernels_.size()) return;
@@ -261,7 +260,7 @@ class Run {
   Outcome outcome_;
 };
 
-// Both tests look at one run.
+// Both tests use one run.
 const Outcome& outcome() {
   static const Outcome once = Run(jit::find_disassembler()).finish();
   return once;
@@ -291,7 +290,7 @@ TEST_F(Sm90Cubins, hold_the_instructions_that_their_designs_promise) {
 
 // --- the checks themselves ----------------------------------------------------------------------
 
-// A kernel of two warpgroups that multiply one tile of 16-bit operands, alone in its cluster.
+// A cooperative kernel with two consumers, 16-bit operands and no cluster.
 Kernel draw_plain_kernel(Random& random) {
   const std::vector<Kernel> listed = listed_kernels();
   for (;;) {
@@ -312,8 +311,8 @@ Kernel with_rules(const Kernel& kernel, const OperandRules& rules) {
   return {kernel.family(), rules, kernel.design()};
 }
 
-// Kernels whose promises the code of this one breaks, each by one field, with the word that says
-// so.
+// Kernels that differ from this one in one field, so that its code must fail their checks; each
+// with a word of the expected message.
 std::vector<std::pair<Kernel, std::string>> strangers_to(const Kernel& kernel) {
   Sm90Tile narrower = sm90_tile(kernel);
   narrower.n = static_cast<std::uint16_t>(narrower.n - 16);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sm90 kernels that only their names reach, on an emulated H200 and random problems: discovery
-// offers one raster for each tile, so the conformance suite never meets the others.
+// Sm90 kernels that are available only by name, on an emulated H200 with random problems: discovery
+// offers one raster for each tile, so the conformance suite does not run the others.
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>
 
@@ -34,7 +34,7 @@ class Sm90Emulated : public tests::OnEmulatedH200 {
   }
 };
 
-// More tiles than blocks in both directions, ragged bands and edges, some with clusters.
+// More tiles than blocks in both directions, partial bands and tiles, some with clusters.
 TEST_F(Sm90Emulated, every_raster_covers_all_tiles) {
   for (const char* raster : {"m1", "m2", "m4", "m16", "m64", "n1", "n2", "n4", "n8", "n32"}) {
     for (const char* design : {"64x16x64_1x1_coop", "64x32x64_2x1_pingpong"}) {
@@ -48,7 +48,7 @@ TEST_F(Sm90Emulated, every_raster_covers_all_tiles) {
   }
 }
 
-// All layouts of operands whose major B allows the tile, edges in both directions, with C.
+// All layouts that the tile allows, partial tiles in both directions, with C.
 TEST_F(Sm90Emulated, tiles_shared_by_columns_are_right) {
   struct Row {
     const char* kernel;
@@ -76,8 +76,7 @@ TEST_F(Sm90Emulated, tiles_shared_by_columns_are_right) {
   }
 }
 
-// Tails in all directions, batches, several tiles for each cluster, shares of k of which some hold
-// nothing.
+// Partial tiles in all directions, batches, several tiles per cluster, empty shares of k.
 TEST_F(Sm90Emulated, sums_of_blocks_that_split_k_are_right) {
   struct Row {
     const char* kernel;
@@ -109,8 +108,8 @@ TEST_F(Sm90Emulated, sums_of_blocks_that_split_k_are_right) {
   }
 }
 
-// Likewise, through the workspace: more slices than a cluster has blocks, more than k has blocks;
-// streams of whole tiles and of parts, with consumers in turn and blocks that share operands.
+// The same through the workspace: more slices than a cluster has blocks, more than k has blocks;
+// stream-K with whole and partial tiles, ping-pong, and clusters that share operands.
 TEST_F(Sm90Emulated, parts_of_tiles_make_tiles) {
   struct Row {
     const char* kernel;
@@ -145,8 +144,8 @@ TEST_F(Sm90Emulated, parts_of_tiles_make_tiles) {
   }
 }
 
-// Sums of whole numbers that float32 holds and the result's type does not: of the k of all slices
-// they are rounded once, and have one value. GEMMERY_SOAK=1 asks for 500 cases.
+// Integer sums that are exact in float32 and not in the result's type: the sum over all slices is
+// rounded once and has one value. GEMMERY_SOAK=1 runs 500 cases.
 TEST_F(Sm90Emulated, parts_of_tiles_are_rounded_once) {
   const bool is_soak = std::getenv("GEMMERY_SOAK") != nullptr;
   for (int round = 0; round < (is_soak ? 500 : 24); ++round) {
@@ -171,7 +170,7 @@ TEST_F(Sm90Emulated, parts_of_tiles_are_rounded_once) {
   }
 }
 
-// Programs read what they read once a block has all of a tile.
+// Programs read their operands when a block has the whole sum of a tile.
 TEST_F(Sm90Emulated, parts_of_tiles_go_through_programs) {
   for (const char* program :
        {R"p(epilogue="D = gelu(accum + bias)" bias=f32[n])p",
@@ -195,7 +194,7 @@ TEST_F(Sm90Emulated, parts_of_tiles_go_through_programs) {
   }
 }
 
-// Exact: integers small enough that no sum passes 2^11.
+// Exact: integers so small that no sum exceeds 2^11.
 TEST_F(Sm90Emulated, float16_sums_are_exact_where_they_can_be) {
   for (const char* design : {"256x256x64_1x1_coop_m8_s3", "128x128x64_2x1_pingpong_m8_s4",
                              "192x96x64_1x2_coop_m8_s2", "64x16x64_1x1_coop_m8_s8"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sm90 family's answers: names, matches, refusals, source. No GPU and no compiler are needed.
+// The sm90 family: names, matches, refusals, source. No GPU and no compiler are needed.
 #include "providers/templates/sm90/family.hpp"
 
 #include <fmt/format.h>
@@ -77,7 +77,8 @@ TEST(Sm90Family, a_name_reads_back_as_its_kernel) {
   }
 }
 
-// What discovery works out once for a class of rules is what any rules of the class ask for.
+// A prediction that discovery computes once for a class of rules is valid for all rules of the
+// class.
 TEST(Sm90Family, a_query_predicts_what_the_kernel_alone_would_be_predicted) {
   std::mt19937_64 random(tests::random_seed());
   const auto pick = [&](auto... words) {
@@ -102,7 +103,7 @@ TEST(Sm90Family, a_query_predicts_what_the_kernel_alone_would_be_predicted) {
   }
 }
 
-// So is what it works out for a program: the stages that fit beside it, and what they take.
+// The same for a program: the stages that fit with it, and its shared memory.
 TEST(Sm90Family, a_query_fits_programs_as_the_kernel_alone_would_be_fitted) {
   std::mt19937_64 random(tests::random_seed() + 2);
   const DeviceInfo device = *find_device_info("h200");
@@ -130,8 +131,8 @@ TEST(Sm90Family, a_query_fits_programs_as_the_kernel_alone_would_be_fitted) {
   EXPECT_GT(count, 1000U);
 }
 
-// The best designs of bench/results/h200-epilogues-rotation.md take turns on every line,
-// those of 4096^3 too, where a cooperative one is first without a program.
+// The best designs of bench/results/h200-epilogues-rotation.md are ping-pong or rotation for every
+// line, also for 4096^3, where a cooperative one is first without a program.
 TEST(Sm90Family, programs_come_first_where_other_groups_multiply_meanwhile) {
   const DeviceInfo device = *find_device_info("h200");
   for (const char* const extents : {"4096x4096x4096", "8192x8192x1024", "8192x4096x512"}) {
@@ -241,7 +242,7 @@ TEST(Sm90Family, a_wgmma_adds_a_vector_where_a_program_adds_one_first) {
   EXPECT_FALSE(family().parse_name(head + "-add_m8_s4"));
 }
 
-// It pays where a tile waits for a program's arithmetic, at a small k
+// This is faster for a small k, where a tile waits for the program's arithmetic
 // (bench/results/h200-epilogues-addend.md).
 TEST(Sm90Family, a_vector_is_added_by_a_wgmma_where_k_is_small) {
   const DeviceInfo device = *find_device_info("h200");
@@ -314,7 +315,7 @@ TEST(Sm90Family, parts_of_tiles_are_offered_beside_reductions) {
   EXPECT_TRUE(std::ranges::any_of(match(to_string(line)), has_parts));
 }
 
-// Accumulators of shares of k would clamp elsewhere than those of all k.
+// Saturating partial sums would clamp at other values than the whole sum.
 TEST(Sm90Family, k_is_split_for_every_type_but_not_where_accumulators_saturate) {
   const auto is_split = [](const Kernel& offered) {
     return sm90_tile(offered).split != abi::SplitMode::none;
@@ -362,7 +363,7 @@ std::ptrdiff_t count_splits(const std::string& line) {
       match(line), [](const RankedKernel& kernel) { return sm90_tile(kernel).split_k > 1; });
 }
 
-// Blocks of one cluster wait for each other: all of a launch must run at once.
+// Blocks of a cluster wait for each other, so all blocks of a launch must run at once.
 TEST(Sm90Family, splits_of_k_are_offered_where_tiles_are_few_and_k_is_long) {
   for (const char* line :
        {"gemm 16x4096x4096 a=bf16 b=bf16:c out=bf16", "gemm 128x4096x14336 a=f16 b=f16 out=f32",
@@ -429,7 +430,7 @@ TEST(Sm90Family, serves_all_layouts_of_both_types) {
   }
 }
 
-// Every type in every layout, with what a problem may ask of it.
+// Every type in every layout, with all options of a problem.
 TEST(Sm90Family, serves_all_layouts_of_all_other_types) {
   struct Row {
     const char* a;
@@ -510,7 +511,7 @@ TEST(Sm90Family, says_why_it_does_not_serve) {
   }
 }
 
-// Where TMA walks an operand, no copy of it is offered.
+// If TMA can load an operand, no copy of it is offered.
 TEST(Sm90Family, operands_that_tma_does_not_walk_are_repacked) {
   struct Row {
     const char* line;

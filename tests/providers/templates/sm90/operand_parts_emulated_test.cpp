@@ -38,7 +38,7 @@ class OperandPartsEmulated : public tests::OnEmulatedH200 {
     return report.worst_error;
   }
 
-  // First rows of A and columns of B hold `a` and `b` at k = 0, and 0 elsewhere.
+  // The first row of A and the first column of B have `a` and `b` at k = 0, and 0 elsewhere.
   float product_of(const Kernel& kernel, float a, float b) const {
     constexpr std::int64_t size = 32;
     const OwnedStream stream(h200_);
@@ -79,7 +79,7 @@ class OperandPartsEmulated : public tests::OnEmulatedH200 {
   }
 };
 
-// Random normal numbers, by one chain of FMAs over k on CUDA cores.
+// Random normal numbers, compared with one chain of FMAs over k on CUDA cores.
 TEST_F(OperandPartsEmulated, three_parts_are_no_less_accurate_than_native_float32) {
   const std::uint64_t seed = random_();
   const std::string line = "gemm 64x64x2048 a=f32 b=f32:c";
@@ -118,7 +118,7 @@ TEST_F(OperandPartsEmulated, numbers_at_the_ends_of_float32_are_what_they_are) {
   EXPECT_FALSE(std::isfinite(product_of(small_kernel("bf16x9"), infinity, 3)));
 }
 
-// Copies of operands, rows that threads store, batches, a C.
+// Repacked operands, rows that threads store, batches, a C.
 TEST_F(OperandPartsEmulated, operands_of_any_alignment_are_right) {
   for (const char* math : split_maths) {
     for (const char* words :

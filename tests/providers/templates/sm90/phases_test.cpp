@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The phases of a dgrad with a stride: which taps they multiply, and where their pixels lie.
+// The phases of a dgrad with a stride: their taps and pixels.
 #include "providers/templates/sm90/phases.hpp"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(Sm90Phases, every_tap_is_multiplied_once_at_each_pixel_of_its_phase) {
   struct Row {
     const char* problem;
     unsigned taps;     // of all phases together
-    unsigned touched;  // phases with any
+    unsigned touched;  // number of phases with taps
   };
   for (const Row& row :
        {Row{"conv2d_dgrad 2x8x8x64 k=64 r=3 s=3 pad=1 stride=2 a=f16", 9, 4},
@@ -66,7 +66,7 @@ TEST(Sm90Phases, every_tap_is_multiplied_once_at_each_pixel_of_its_phase) {
   }
 }
 
-// The pixels of all phases are as many as those of dx.
+// The phases together have as many pixels as dx.
 TEST(Sm90Phases, every_pixel_is_of_one_phase) {
   for (const char* const text : {"conv2d_dgrad 2x9x11x64 k=64 r=3 s=3 pad=1 stride=2 a=f16",
                                  "conv2d_dgrad 2x1x3x64 k=64 r=1 s=3 pad=0,1 stride=4,2 a=f16",

@@ -40,8 +40,8 @@ std::string draw_product(std::mt19937_64& random) {
                      outputs[random() % outputs.size()], layouts[random() % 2]);
 }
 
-// Any of the kernels that discovery offers for a random program; GEMMERY_TEST_NAME says what their
-// names hold ("_rotation_").
+// Random kernels that discovery offers for random programs; GEMMERY_TEST_NAME selects names that
+// contain it ("_rotation_").
 std::vector<Drawn> draw_kernels(std::size_t count, std::mt19937_64& random) {
   const char* const wanted = std::getenv("GEMMERY_TEST_NAME");
   const std::string part = wanted != nullptr ? wanted : "";
@@ -60,7 +60,7 @@ std::vector<Drawn> draw_kernels(std::size_t count, std::mt19937_64& random) {
 
 struct Outcome {
   std::vector<std::string> refused;  // by the compiler; warnings are errors
-  std::vector<std::string> faults;   // of resources
+  std::vector<std::string> faults;   // in resources
 };
 
 Outcome compile_all(const std::vector<Drawn>& drawn) {
@@ -122,7 +122,7 @@ TEST_F(Sm90ProgramCubins, that_come_first_for_everyday_programs_spill_nothing) {
   for (const std::string& fault : outcome.faults) ADD_FAILURE() << fault;
 }
 
-// Where sums are kept beside a reduction of whole tiles, registers are fewest.
+// Accumulators that are kept during a reduction of whole tiles leave the fewest registers.
 TEST_F(Sm90ProgramCubins, that_reduce_whole_tiles_spill_nothing) {
   constexpr std::array programs{
       R"p(epilogue="D = gelu(accum + bias); peak = amax(D)" bias=bf16[n] peak=f32[1])p",
@@ -143,7 +143,7 @@ TEST_F(Sm90ProgramCubins, that_reduce_whole_tiles_spill_nothing) {
   for (const std::string& fault : outcome.faults) ADD_FAILURE() << fault;
 }
 
-// Others may spill, and are right all the same; that is counted and said.
+// Other programs may spill, which is counted and printed; their results are correct.
 TEST_F(Sm90ProgramCubins, of_any_program_serialise_no_wgmma) {
   std::mt19937_64 random(tests::compilation_seed() + 1);
   const Outcome outcome = compile_all(draw_kernels(count(), random));
