@@ -99,6 +99,21 @@ TEST(DepthwiseConvolution, each_path_is_within_the_bounds) {
   }
 }
 
+// Statistics of each channel, over shares of the pixels and phases.
+TEST(DepthwiseConvolution, programs_reduce_each_channel) {
+  Draw draw(tests::random_seed(), 1);
+  for (const char* const text :
+       {"conv2d_fprop 3x19x21x24 k=24 r=3 s=3 pad=1 groups=24 a=f16 out=f16 epilogue=\"D = accum + "
+        "bias; sums = sum(D); squares = sum(D * D); peak = amax(D)\" bias=f32[l,n] sums=f32[l,n] "
+        "squares=f32[l,n] peak=f32[l,n]",
+        "conv2d_fprop 2x9x11x10 k=20 r=3 s=3 pad=1 stride=2 groups=10 a=s8 out=s32 epilogue=\"D = "
+        "accum; sums = sum(D); least = min(D)\" sums=f64[l,n] least=f32[l,1]",
+        "conv2d_dgrad 2x19x21x24 k=24 r=3 s=3 pad=1 stride=2 groups=24 a=bf16 epilogue=\"D = accum "
+        "* "
+        "2; sums = sum(D)\" sums=f32[l,n]"})
+    expect_right_by_any(parse_problem(text), draw.below(2) == 0 ? on_hopper : on_ampere, draw);
+}
+
 // The blocks of a wgrad add up slices of the pixels in one order.
 TEST(DepthwiseConvolution, slices_cover_all_pixels) {
   Draw draw(tests::random_seed(), 1);
@@ -156,9 +171,11 @@ TEST(DepthwiseConvolution, what_is_not_served_is_refused_by_name) {
             "operation: expected a GEMM, or a convolution that this family takes, got conv2d_fprop "
             "with groups");
   EXPECT_EQ(of("gemm 64x64x64 a=f16"), "operation: expected a depthwise convolution, got a GEMM");
-  EXPECT_EQ(of("conv2d_fprop 2x8x8x8 k=8 r=3 s=3 pad=1 groups=8 a=f16 epilogue=\"D = accum; sums = "
-               "sum(D)\" sums=f32[l,n]"),
-            "epilogue: expected no reductions beside a depthwise convolution, got some");
+  EXPECT_EQ(
+      of("conv2d_fprop 2x8x8x8 k=8 r=3 s=3 pad=1 groups=8 a=f16 epilogue=\"D = accum; sums = "
+         "sum(D)\" sums=f32[1]"),
+      "epilogue: expected reductions to a value of each channel alone, beside fprop or dgrad of "
+      "a depthwise convolution, got others");
   EXPECT_EQ(of("conv2d_fprop 1x99x99x8 k=8 r=60 s=60 groups=8 a=f16"),
             "filter: expected taps of a channel within 98304 bytes, got 3600");
 }

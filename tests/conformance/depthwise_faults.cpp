@@ -7,6 +7,7 @@ namespace {
 
 constexpr auto strips = SoundKernel::depthwise;
 constexpr auto phases = SoundKernel::depthwise_phases;
+constexpr auto sums = SoundKernel::depthwise_sums;
 constexpr auto wgrad = SoundKernel::depthwise_wgrad;
 
 constexpr Edit any_column{"static_cast<unsigned>(place) < params_.extent[2]", "true"};
@@ -58,6 +59,24 @@ constexpr DeviceFault fault_table[] = {
      .kernel = phases,
      .edits = {{{"params.phase_count.divide(tile);\n  __syncthreads();",
                  "params.phase_count.divide(tile);"}}}},
+    {.name = "nothing", .kernel = sums},
+    {.name = "reductions go on from share to share",
+     .kernel = sums,
+     .edits = {{{"finish.begin();", "if (unit == blockIdx.x) finish.begin();"}}}},
+    {.name = "values of threads are not waited for",
+     .kernel = sums,
+     .edits = {{{"__syncthreads();\n#pragma unroll 1\n        for (int own",
+                 "#pragma unroll 1\n        for (int own"}}}},
+    {.name = "half of the strips are reduced",
+     .kernel = sums,
+     .edits = {{{"int thread = lane; thread < abi::depthwise_threads; thread += 32",
+                 "int thread = lane; thread < abi::depthwise_threads / 2; thread += 32"}}}},
+    {.name = "every share has the part of the first",
+     .kernel = sums,
+     .edits = {{{"Region{group, share, column,", "Region{group, 0, column,"}}}},
+    {.name = "every lane has the first one's channels",
+     .kernel = sums,
+     .edits = {{{"__shfl_sync(0xffffffffU, value, owner)", "__shfl_sync(0xffffffffU, value, 0)"}}}},
     {.name = "nothing", .kernel = wgrad},
     {.name = "pixels beside a line are read", .kernel = wgrad, .edits = {{any_column}}},
     {.name = "lines above the first are read", .kernel = wgrad, .edits = {{below_the_first}}},

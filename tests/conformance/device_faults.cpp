@@ -874,7 +874,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 60> names{"simt",
+  constexpr std::array<std::string_view, 61> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, lists",
@@ -933,6 +933,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "skinny parallel",
                                                    "depthwise",
                                                    "depthwise, strided dgrad",
+                                                   "depthwise, reductions",
                                                    "depthwise, wgrad"};
   static_assert(names.size() == static_cast<std::size_t>(SoundKernel::depthwise_wgrad) + 1);
   return names[static_cast<std::size_t>(kernel)];
@@ -955,6 +956,8 @@ SoundProgram program_of(SoundKernel kernel) noexcept {
   if (kernel == SoundKernel::wgmma_group_sums)
     return {"D = accum * 2; sums = sum(accum); peak = amax(D); rows = max(D)",
             "sums=f32[l,n] peak=f32[l,1] rows=f32[m]"};
+  if (kernel == SoundKernel::depthwise_sums)
+    return {"D = accum * 2; sums = sum(D); peak = amax(D)", "sums=f32[l,n] peak=f32[l,n]"};
   if (kernel == reduction)
     return {"D = accum + bias; total = sum(D); peak = max(abs(D))",
             "bias=f32[n] total=f32[1] peak=f32[1]"};

@@ -73,6 +73,7 @@ enum class SoundKernel : std::uint8_t {
   skinny_columns,    // B contiguous along columns, k in slices
   depthwise,         // strips of several taps
   depthwise_phases,  // a dgrad with a stride
+  depthwise_sums,    // strips, with a program's reductions
   depthwise_wgrad    // chunks of taps, pixels in slices
 };
 

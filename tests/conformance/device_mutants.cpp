@@ -536,7 +536,8 @@ class DeviceMutants final : public runtime::DeviceFamily {
     if (is_skinny(sound))
       return Kernel(*this, skinny_rules(sound), marked(skinny_tile_of(sound), mark));
     if (is_depthwise(sound))
-      return Kernel(*this, depthwise_rules(), marked(depthwise_tile_of(sound), mark));
+      return Kernel(*this, depthwise_rules(), marked(depthwise_tile_of(sound), mark),
+                    epilogue_of(sound));
     return is_simt(sound) ? Kernel(*this, simt_rules(sound), marked(simt_tile_of(sound), mark))
                           : Kernel(*this, sm90_rules(sound), marked(sm90_tile_of(sound), mark),
                                    epilogue_of(sound));
@@ -563,6 +564,10 @@ std::unique_ptr<Family> make_device_mutants() { return std::make_unique<DeviceMu
 
 std::string program_line(SoundKernel kernel, const Extents& extents) {
   const SoundProgram program = program_of(kernel);
+  if (kernel == SoundKernel::depthwise_sums)
+    return fmt::format(
+        "conv2d_fprop {0}x19x21x{1} k={1} r=3 s=3 pad=1 groups={1} a=f32 epilogue=\"{2}\" {3}",
+        extents.l + 1, extents.n, program.text, program.operands);
   if (kernel == SoundKernel::wgmma_weights)
     return fmt::format(
         "grouped_gemm {}x{}x{} groups={} scatter=i32/of={} a=bf16 out=f32 epilogue=\"{}\" {}",

@@ -203,6 +203,8 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
     return {std::begin(depthwise_lines), std::end(depthwise_lines)};
   if (kernel == SoundKernel::depthwise_phases)
     return {std::begin(depthwise_phase_lines), std::end(depthwise_phase_lines)};
+  if (kernel == SoundKernel::depthwise_sums)
+    return {program_line(kernel, {1, 32, 1, 2}), program_line(kernel, {1, 19, 1, 1})};
   if (kernel == SoundKernel::depthwise_wgrad)
     return {std::begin(depthwise_wgrad_lines), std::end(depthwise_wgrad_lines)};
   if (kernel == SoundKernel::mma_fprop)
@@ -304,9 +306,9 @@ std::string hunt_in_convolutions(const Kernel& kernel, const Hunt& hunt) try {
 }  // namespace
 
 std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
-  if (kernel.epilogue() != default_epilogue) return hunt_with_program(kernel, hunt);
   const SoundKernel sound = fault_of(kernel).kernel;
   if (is_of_convolutions(sound)) return hunt_in_convolutions(kernel, hunt);
+  if (kernel.epilogue() != default_epilogue) return hunt_with_program(kernel, hunt);
   if (sound == SoundKernel::far) return hunt_far_away(kernel, hunt);
   if (is_chained(sound)) {
     std::string found = hunt_in_chain(kernel, hunt.device, hunt.seed);

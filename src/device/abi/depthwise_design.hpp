@@ -110,6 +110,14 @@ constexpr int depthwise_shared_bytes(const DepthwiseDesign& design, int taps) {
   return of_tap * (is_wgrad(design) ? depthwise_threads / 32 * design.rows * design.taps : taps);
 }
 
+/// Shared memory of one reduction of an epilogue: a value of each thread's channels.
+GEMMERY_HOST_DEVICE
+constexpr int depthwise_reduction_bytes(const DepthwiseDesign& design) {
+  const int compute_bytes =
+      design.accumulator == DType::float64 || design.accumulator == DType::int32 ? 8 : 4;
+  return depthwise_threads * design.channels * compute_bytes;
+}
+
 enum class DepthwiseFault : unsigned char { none, channels, pixels, rows, taps, stride, lanes };
 
 GEMMERY_HOST_DEVICE

@@ -62,6 +62,7 @@ struct DepthwiseParams {
   unsigned is_multiplied;      // 0: alpha is 0
   unsigned is_wide;  // a thread's channels are adjacent and aligned in A, in wgrad's B and in out
   unsigned is_c_wide;
+  unsigned reductions;  // bytes of shared memory ahead of those of an epilogue's reductions
   FastDivisor channel_tiles;
   unsigned units;  // of work: a tile of channels and of taps, some tiles of strips
   unsigned tiles;  // of strips, in all phases

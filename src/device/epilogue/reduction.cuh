@@ -304,11 +304,14 @@ class RegionReductions {
   template <int output>
   __device__ __forceinline__ void finish(unsigned lane) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
-    if constexpr (!tensor.varies_m && !tensor.varies_n) {
+    constexpr bool is_single = Region::rows * Region::columns == 1;
+    if constexpr (is_single || (!tensor.varies_m && !tensor.varies_n)) {
+      const unsigned row = is_single ? region_.row : 0;
+      const unsigned column = is_single ? region_.column : 0;
       const Compute value =
-          sum_parts<output>(partials<output>() + final_of<output>(0, 0), lane, 32);
+          sum_parts<output>(partials<output>() + final_of<output>(row, column), lane, 32);
       const Compute all = ReducerOf<Epilogue, output, Compute>::across_lanes(value, 1, 32);
-      if (lane == 0) store<output>(all, 0, 0);
+      if (lane == 0) store<output>(all, row, column);
     } else {
       const unsigned rows =
           tensor.varies_m ? min(region_.row_end() - region_.row, Region::rows) : 1;

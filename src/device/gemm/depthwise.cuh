@@ -76,7 +76,8 @@ class DepthwiseStrips {
           params_, finish, sums[pixel],
           {.batch = group,
            .row = row + static_cast<unsigned>(pixel) * params_.pixel_step[2],
-           .column = channel - group * params_.group_channels.divisor});
+           .column = channel - group * params_.group_channels.divisor},
+          own);
     }
   }
 
@@ -182,19 +183,22 @@ __device__ __forceinline__ const abi::DepthwiseWindow& window_of_tile(
   return kept;
 }
 
-template <abi::DepthwiseDesign design, class Finish>
+/// `epilogue`: the parameters of Finish.
+template <abi::DepthwiseDesign design, class Finish, class EpilogueParams>
 __device__ __forceinline__ void run_depthwise(const abi::DepthwiseParams& params,
-                                              const Finish& finish) {
+                                              const EpilogueParams& epilogue) {
   static_assert(abi::find_fault(design) == abi::DepthwiseFault::none,
                 "find_fault names the field of the design to change");
   extern __shared__ __align__(16) char shared[];
   __shared__ abi::DepthwiseWindow kept;
+  const Finish finish(params, epilogue, shared + params.reductions);
 #pragma unroll 1
   for (unsigned unit = blockIdx.x; unit < params.units; unit += gridDim.x) {
     const unsigned share = params.channel_tiles.divide(unit);
     const unsigned first_channel =
         (unit - share * params.channel_tiles.divisor) * abi::tile_channels(design);
     __syncthreads();  // waits until all have read the filters before
+    finish.begin();
     KeptFilters<design>(shared).store(params, first_channel);
     __syncthreads();  // waits for the filters
     const DepthwiseStrips<design> strips(params, shared, first_channel);
@@ -205,6 +209,7 @@ __device__ __forceinline__ void run_depthwise(const abi::DepthwiseParams& params
       const abi::DepthwiseWindow& window = window_of_tile<design>(params, kept, tile);
       strips.compute(window, tile * abi::tile_strips(design) + threadIdx.x / design.lanes, finish);
     }
+    finish.reduce(first_channel, share);
   }
 }
 
@@ -212,14 +217,14 @@ __device__ __forceinline__ void run_depthwise(const abi::DepthwiseParams& params
 /// (abi::depthwise_shared_bytes), any grid along x.
 template <abi::DepthwiseDesign design>
 __device__ inline void depthwise(const abi::DepthwiseParams& params) {
-  run_depthwise<design>(params, LinearChannels<design>(params));
+  run_depthwise<design, LinearChannels<design>>(params, params);
 }
 
 /// The same with an emitted epilogue.
 template <abi::DepthwiseDesign design, class Epilogue, class EpilogueParams>
 __device__ inline void depthwise(
     const abi::ProgramParams<abi::DepthwiseParams, EpilogueParams>& params) {
-  run_depthwise<design>(params.gemm, ProgramChannels<design, Epilogue>(params.epilogue));
+  run_depthwise<design, ProgramChannels<design, Epilogue>>(params.gemm, params.epilogue);
 }
 
 }  // namespace gemmery::device

@@ -266,13 +266,15 @@ class DepthwiseWgrad {
   const unsigned channel_;
 };
 
-template <abi::DepthwiseDesign design, class Finish>
+/// `epilogue`: the parameters of Finish.
+template <abi::DepthwiseDesign design, class Finish, class EpilogueParams>
 __device__ __forceinline__ void run_depthwise_wgrad(const abi::DepthwiseParams& params,
-                                                    const Finish& finish) {
+                                                    const EpilogueParams& epilogue) {
   static_assert(abi::find_fault(design) == abi::DepthwiseFault::none,
                 "find_fault names the field of the design to change");
   extern __shared__ __align__(16) char shared[];
   __shared__ unsigned flag;
+  const Finish finish(params, epilogue, nullptr);
 #pragma unroll 1
   for (unsigned unit = blockIdx.x; unit < params.units; unit += gridDim.x) {
     const DepthwiseWgrad<design> block(params, shared, share_of<design>(params, unit));
@@ -287,14 +289,14 @@ __device__ __forceinline__ void run_depthwise_wgrad(const abi::DepthwiseParams& 
 /// any grid along x.
 template <abi::DepthwiseDesign design>
 __device__ inline void depthwise_wgrad(const abi::DepthwiseParams& params) {
-  run_depthwise_wgrad<design>(params, LinearChannels<design>(params));
+  run_depthwise_wgrad<design, LinearChannels<design>>(params, params);
 }
 
 /// The same with an emitted epilogue.
 template <abi::DepthwiseDesign design, class Epilogue, class EpilogueParams>
 __device__ inline void depthwise_wgrad(
     const abi::ProgramParams<abi::DepthwiseParams, EpilogueParams>& params) {
-  run_depthwise_wgrad<design>(params.gemm, ProgramChannels<design, Epilogue>(params.epilogue));
+  run_depthwise_wgrad<design, ProgramChannels<design, Epilogue>>(params.gemm, params.epilogue);
 }
 
 }  // namespace gemmery::device

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "providers/templates/conv_windows.hpp"
+#include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/name_words.hpp"
 #include "providers/templates/simt/design.hpp"
 
@@ -182,6 +183,20 @@ std::int64_t kept_taps(const Convolution& convolution) noexcept {
   return convolution.kind == ConvKind::dgrad ? taps * filters_of_channel(convolution) : taps;
 }
 
+std::int64_t filter_bytes_of(const abi::DepthwiseDesign& design, const Convolution& convolution) {
+  const std::int64_t taps = abi::is_wgrad(design) ? 1 : kept_taps(convolution);
+  return (std::int64_t{abi::depthwise_shared_bytes(design, 1)} * taps + 15) / 16 * 16;
+}
+
+std::int64_t shared_bytes_of(const abi::DepthwiseDesign& design, const GemmProblem& problem) {
+  const auto outputs = program_tensors(problem.epilogue, false).outputs;
+  const auto reductions = std::ranges::count_if(outputs, [](const abi::EpilogueTensor& output) {
+    return output.reduction != abi::Reduction::none;
+  });
+  return filter_bytes_of(design, *problem.convolution) +
+         reductions * abi::depthwise_reduction_bytes(design);
+}
+
 bool fits_taps(const DepthwiseTile& tile, const Convolution& convolution) noexcept {
   if (tile.taps == 1) return true;
   const FilterShape shape = shape_of(convolution);
@@ -239,9 +254,7 @@ std::vector<DepthwiseTile> depthwise_tiles(const OperandRules& rules, const Gemm
   std::vector<DepthwiseTile> tiles;
   const auto add = [&](DepthwiseTile tile) {
     const auto shared_bytes = [&] {
-      return static_cast<std::int64_t>(
-                 abi::depthwise_shared_bytes(depthwise_design(rules, tile), 1)) *
-             (kind == abi::DepthwiseKind::wgrad ? 1 : kept_taps(convolution));
+      return shared_bytes_of(depthwise_design(rules, tile), problem);
     };
     while (tile.lanes > 1 && shared_bytes() > abi::most_depthwise_shared_bytes) tile.lanes /= 2;
     if (shared_bytes() > abi::most_depthwise_shared_bytes) return;

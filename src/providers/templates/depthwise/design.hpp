@@ -47,6 +47,11 @@ std::int64_t filters_of_channel(const Convolution& convolution) noexcept;
 // Taps of all filters of a channel that is computed, which a block keeps in shared memory.
 std::int64_t kept_taps(const Convolution& convolution) noexcept;
 
+// Shared memory of a block, for the filters of a problem and the reductions of its epilogue.
+std::int64_t shared_bytes_of(const abi::DepthwiseDesign& design, const GemmProblem& problem);
+// Of it, what filters (or parts of a wgrad) take.
+std::int64_t filter_bytes_of(const abi::DepthwiseDesign& design, const Convolution& convolution);
+
 // True if a kernel's taps along width are those of a problem: all of its filter at its stride, or
 // any one by one.
 bool fits_taps(const DepthwiseTile& tile, const Convolution& convolution) noexcept;

@@ -37,8 +37,15 @@ OperandRules rules_for(const GemmProblem& problem) {
 }
 
 std::string find_reduction_failure(const GemmProblem& problem) {
-  if (!has_reductions(problem.epilogue)) return {};
-  return "epilogue: expected no reductions beside a depthwise convolution, got some";
+  const bool is_wgrad = problem.convolution && problem.convolution->kind == ConvKind::wgrad;
+  for (const abi::EpilogueTensor& output : program_tensors(problem.epilogue, false).outputs) {
+    if (output.reduction == abi::Reduction::none) continue;
+    if (is_wgrad || output.varies_m || !output.varies_l)
+      return "epilogue: expected reductions to a value of each channel alone, beside fprop or "
+             "dgrad "
+             "of a depthwise convolution, got others";
+  }
+  return {};
 }
 
 // The first constraint that the whole family fails, in words; empty if it supports the query.
@@ -72,11 +79,9 @@ std::string find_misfit(const DepthwiseTile& tile, const OperandRules& rules,
     return fmt::format("filter: expected {} adjacent taps along width at a stride of {}, got {}",
                        tile.taps, tile.stride, convolution.filter[2]);
   }
-  const std::int64_t taps = abi::is_wgrad(design) ? 0 : kept_taps(convolution);
-  const std::int64_t most_taps =
-      abi::most_depthwise_shared_bytes / abi::depthwise_shared_bytes(design, 1);
-  if (taps > most_taps)
-    return fmt::format("filter: expected at most {} taps of a channel, got {}", most_taps, taps);
+  if (shared_bytes_of(design, problem) > abi::most_depthwise_shared_bytes)
+    return fmt::format("filter: expected taps of a channel within {} bytes, got {}",
+                       abi::most_depthwise_shared_bytes, kept_taps(convolution));
   const double units = static_cast<double>(channel_tiles(design, convolution)) *
                        std::max(static_cast<double>(strip_tiles(design, convolution)),
                                 static_cast<double>(tap_tiles(design, convolution)) * tile.slices);

@@ -9,7 +9,8 @@
 namespace gemmery::templates {
 
 // Convolutions whose groups have one channel each: any number of filters of a channel, dimensions,
-// strides, dilation and types that CUDA cores multiply; epilogues without reductions.
+// strides, dilation and types that CUDA cores multiply; epilogues with reductions to a value of
+// each channel.
 class DepthwiseFamily final : public TemplateFamily {
  public:
   DepthwiseFamily();

@@ -114,6 +114,7 @@ abi::DepthwiseParams depthwise_params(const runtime::PackRequest& request) {
   if (params.is_multiplied == 0) params.window.taps[0] = 0;
   set_channels(convolution, params);
   set_work(tile, design, convolution, request.device.multiprocessors, params);
+  params.reductions = static_cast<unsigned>(filter_bytes_of(design, convolution));
   params.is_wide = has_wide_channels(design, problem, addresses_of(arguments)) ? 1 : 0;
   params.is_c_wide = has_wide_c(design, problem, addresses_of(arguments)) ? 1 : 0;
   return params;
@@ -123,11 +124,18 @@ abi::DepthwiseParams depthwise_params(const runtime::PackRequest& request) {
 
 void DepthwiseFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
   const abi::DepthwiseDesign design = depthwise_design(request.kernel);
-  const Convolution& convolution = *request.arguments.problem().convolution;
   abi::DepthwiseParams params = depthwise_params(request);
   plan.set_parameters(params);
-  if (request.kernel.epilogue() != default_epilogue)
-    append_epilogue_parameters(request.arguments, request.kernel.epilogue(), false, {}, plan);
+  if (request.kernel.epilogue() != default_epilogue) {
+    const abi::RegionGrid regions{.rows = params.slices.divisor,
+                                  .columns = params.group_channels.divisor,
+                                  .batches = static_cast<unsigned>(request.arguments.problem().l),
+                                  .column_parts = 1,
+                                  .whole_parts = 1,
+                                  .arrivals = 1,
+                                  .groups = 0};
+    append_epilogue_parameters(request.arguments, request.kernel.epilogue(), false, regions, plan);
+  }
   if (abi::is_wgrad(design) && params.slices.divisor > 1) {
     const std::size_t partials = std::size_t{params.units} *
                                  static_cast<std::size_t>(abi::depthwise_shared_bytes(design, 0)) /
@@ -141,8 +149,8 @@ void DepthwiseFamily::pack(const runtime::PackRequest& request, runtime::LaunchP
                              : 0x7fffffffU;
   plan.shape.grid = {std::min(params.units, limit), 1, 1};
   plan.shape.block = {static_cast<std::uint32_t>(abi::depthwise_threads), 1, 1};
-  plan.shape.shared_bytes = static_cast<std::uint32_t>(
-      abi::depthwise_shared_bytes(design, static_cast<int>(kept_taps(convolution))));
+  plan.shape.shared_bytes =
+      static_cast<std::uint32_t>(shared_bytes_of(design, request.arguments.problem()));
 }
 
 }  // namespace gemmery::templates
