@@ -387,9 +387,15 @@ __device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupTableParams& param
   static_assert(design.has_groups && design.has_group_table);
   sm90_gemm<design>(params.grouped.gemm);
 }
-template <abi::Sm90Design design, class List>
-__device__ __forceinline__ void sm90_gemm(const abi::Sm90ListParams<List>& params) {
-  static_assert(design.has_groups && design.has_list);
+template <abi::Sm90Design design>
+__device__ __forceinline__ void sm90_gemm(const abi::Sm90ListParams<abi::ProblemList>& params) {
+  static_assert(design.has_list && !design.has_c);
+  sm90_gemm<design>(params.gemm);
+}
+template <abi::Sm90Design design>
+__device__ __forceinline__ void sm90_gemm(
+    const abi::Sm90ListParams<abi::ProblemListWithC>& params) {
+  static_assert(design.has_list && design.has_c);
   sm90_gemm<design>(params.gemm);
 }
 template <abi::Sm90Design design>
