@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Artifact files from compiling to running, and compilations side by side: with NVRTC to make code
-// and the emulator to run it.
+// Artifact files from compilation to execution, and parallel compilations, with NVRTC and the
+// emulator.
 #include <gemmery/artifact.hpp>
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ class ArtifactFiles : public testing::Test {
     return path();
   }
 
-  // The same with something changed, under a right checksum.
+  // The same with a change and a valid checksum.
   template <class Change>
   Error refusal_after(Change&& change) const {
     save_small();
@@ -74,7 +74,7 @@ class ArtifactFiles : public testing::Test {
   Device device_ = *parse_device("emulated:h200");
 };
 
-// Runs an artifact on small whole numbers, and compares exactly.
+// Runs an artifact on small integers, and compares exactly.
 void expect_runs(const Artifact& artifact, Device device) {
   constexpr int m = 24, n = 16, k = 8;
   std::vector<float> a(m * k), b(k * n), out(m * n);
@@ -129,13 +129,13 @@ TEST_F(ArtifactFiles, targets_of_a_kernel_are_one_artifact_that_gives_each_devic
   const Error error = error_of([&] { loaded[0].artifact.load(*parse_device("emulated:b200")); });
   EXPECT_EQ(error.kind(), ErrorKind::unsupported);
   EXPECT_NE(error.expected().find("sm_80 sm_90"), std::string::npos) << error.what();
-  // What was loaded is saved again, as it was.
+  // Loaded artifacts are saved unchanged.
   save_artifacts(path() + "2", loaded);
   EXPECT_EQ(load_artifacts(path() + "2")[0].artifact.targets(), loaded[0].artifact.targets());
 }
 
 TEST_F(ArtifactFiles, without_ptx_emulated_devices_are_refused_with_what_to_do) {
-  // Of a kernel that no other test gives PTX to.
+  // A kernel for which no other test compiles PTX.
   const StoredArtifact stored{best_kernel("gemm 24x16x8 a=f64").compile(Target{90, 0}), {}};
   save_artifacts(path(), std::span(&stored, 1));
   const Artifact artifact = load_artifacts(path())[0].artifact;
@@ -211,7 +211,7 @@ TEST_F(ArtifactFiles, loading_and_letting_go_a_thousand_times_keeps_memory_flat)
 TEST_F(ArtifactFiles, code_by_nvcc_runs_like_that_by_nvrtc) {
   const jit::CompilerStatus nvcc = jit::nvcc_status();
   if (!nvcc.found) GTEST_SKIP() << nvcc.searched;
-  // Of a design that no other test compiles.
+  // A design that no other test compiles.
   const Kernel kernel = best_kernel("gemm 2048x2048x2048 a=f32");
   ::setenv("GEMMERY_COMPILER", "nvcc", 1);
   const StoredArtifact stored{kernel.compile(Target{90, 0}), {}};

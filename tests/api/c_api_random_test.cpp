@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random hostile calls of the C API from several threads that share one bundle: each call returns a
-// result and, if it fails, a message; valid products are right. GEMMERY_SOAK=1 makes 20 times as
+// Random invalid calls of the C API from several threads that share one bundle: each call returns a
+// result and, if it fails, a message; valid products are correct. GEMMERY_SOAK=1 makes 20 times as
 // many calls.
 #include <gemmery/gemmery.h>
 
@@ -29,11 +29,11 @@ namespace {
 
 constexpr int m = 24, n = 16, k = 8;
 constexpr int thread_count = 4;
-constexpr std::size_t buffer_bytes = 4096;  // of each operand: more than any of them needs
+constexpr std::size_t buffer_bytes = 4096;  // per operand: more than any of them needs
 
 int calls_per_thread() { return std::getenv("GEMMERY_SOAK") != nullptr ? 20000 : 1000; }
 
-// Frees what it holds with the API's own function.
+// Owns an object of the API and releases it by the API's function.
 template <class Object, void (*release)(Object*)>
 using Owned = std::unique_ptr<Object, std::integral_constant<void (*)(Object*), release>>;
 using Stream = Owned<gemmery_stream, gemmery_free_stream>;
@@ -41,8 +41,8 @@ using Buffer = Owned<gemmery_buffer, gemmery_free_buffer>;
 using Launch = Owned<gemmery_launch, gemmery_free_launch>;
 using Bundle = Owned<gemmery_bundle, gemmery_free_bundle>;
 
-// One thread's calls. Handles that it passes are NULL, its own or the shared bundle's: others are
-// beyond what a C API can check.
+// One thread's calls. It passes NULL, its own handles or the shared bundle's; a C API cannot check
+// other handles.
 class Caller {
  public:
   Caller(std::uint64_t seed, const gemmery_bundle* bundle, std::string path)
@@ -83,7 +83,7 @@ class Caller {
   int accepted() const { return accepted_; }
 
  private:
-  // The structs of one product, valid unless something in them is spoiled.
+  // The structs of one product, valid unless a field is made invalid.
   struct Words {
     explicit Words(Caller& caller) {
       const std::array<std::array<std::int64_t, 2>, 3> sizes{{{m, k}, {k, n}, {m, n}}};
@@ -202,7 +202,7 @@ class Caller {
     }
   }
 
-  // Calls `use(gemm)` with a product that is spoiled more often than not.
+  // Calls `use(gemm)` with a product, mostly an invalid one.
   template <class Use>
   void with_gemm(const Use& use) {
     Words words(*this);
@@ -212,7 +212,7 @@ class Caller {
     use(chance(97) ? &gemm : nullptr);
   }
 
-  // Every call comes through here.
+  // Checks the result of every call.
   gemmery_result expect(gemmery_result result) {
     ++made_;
     accepted_ += result == GEMMERY_OK ? 1 : 0;
@@ -224,7 +224,7 @@ class Caller {
     return result;
   }
 
-  // By reference: the handle is read after the call that makes it.
+  // By reference, since the handle is read after the call that creates it.
   template <class Handle>
   void expect_made(gemmery_result result, Handle* const& handle) {
     EXPECT_EQ(expect(result) == GEMMERY_OK, handle != nullptr);

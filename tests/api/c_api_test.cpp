@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API where no device is needed: results, texts, sizes of structs, threads. What runs is in
+// The C API without a device: results, texts, sizes of structs, threads. Runs are tested by
 // examples/09_plain_c.c.
 #include <gemmery/gemmery.h>
 

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Convolutions by kernels of GPUs, on emulated devices: awkward geometries and random ones against
-// the bounds, with every access checked.
+// SPDX-License-Identifier: Apache-2.0 Convolutions by GPU kernels on emulated devices: unusual
+// geometries and random ones, compared with their bounds, with every access checked.
 #include <gemmery/gemmery.hpp>
 
 #include <gtest/gtest.h>
@@ -49,7 +48,7 @@ Products draw_products(const Served& served, Draw& draw) {
 
 GemmProblem problem_of(const ConvCase& conv, ConvKind kind, const Products& products,
                        std::int64_t gap = 0) {
-  // Taps of filters are adjacent.
+  // Taps of filters are contiguous.
   return tests::problem_of(
       conv, kind, products,
       {.a = gap, .b = kind == ConvKind::fprop ? 0 : gap, .out = kind == ConvKind::wgrad ? 0 : gap});
@@ -75,7 +74,7 @@ TEST_P(ConvolutionOnDevices, awkward_geometries_are_within_the_bounds) {
   EXPECT_GT(count, is_soak() ? 120 : 4);
 }
 
-// Pixels beyond the counters of 16 bits.
+// More pixels than 16-bit counters can hold.
 TEST_P(ConvolutionOnDevices, many_pixels_are_within_the_bounds) {
   Draw draw(tests::random_seed(), 1);
   for (const char* const text : tests::big_convolutions) {
@@ -93,7 +92,7 @@ TEST_P(ConvolutionOnDevices, random_problems_are_within_the_bounds) {
   int count = 0;
   while (count < problems) {
     ConvCase conv = tests::draw_case(draw);
-    // Half of all problems have accesses of several channels.
+    // In half of the problems accesses have several channels.
     const std::int64_t unit = std::int64_t{1} << draw.below(5);
     conv.channels *= unit;
     conv.filters *= unit;
@@ -160,7 +159,7 @@ TEST_P(ConvolutionOnDevices, what_is_not_served_is_refused_by_name) {
               "all, beside a dgrad with a stride, got a value of each pixel");
 }
 
-// Phases with many taps, few and none, by every layout of their rows.
+// Phases with many, few and no taps, in every layout of their rows.
 TEST_P(ConvolutionOnDevices, strided_gradients_are_within_the_bounds) {
   Draw draw(tests::random_seed(), 1);
   for (const char* const text :
@@ -180,7 +179,7 @@ TEST_P(ConvolutionOnDevices, strided_gradients_are_within_the_bounds) {
 INSTANTIATE_TEST_SUITE_P(Families, ConvolutionOnDevices, testing::Values(simt, sm80),
                          [](const auto& tested) { return std::string(tested.param.family); });
 
-// A wgrad has few tiles, whose pixels are split among blocks; sums have one order.
+// A wgrad has few tiles, whose pixels are split over blocks; the order of sums is fixed.
 TEST(ConvolutionOnTensorCores, splits_cover_all_pixels_and_repeat_bit_for_bit) {
   Draw draw(tests::random_seed(), 1);
   for (const char* const text : {"conv2d_wgrad 3x20x20x16 k=24 r=3 s=3 pad=1 a=f16 out=f32",
@@ -201,7 +200,7 @@ TEST(ConvolutionOnTensorCores, splits_cover_all_pixels_and_repeat_bit_for_bit) {
   }
 }
 
-// Each phase has tiles, some of them beyond its last row, whose parts are nothing.
+// Each phase has tiles. Some of them are beyond its last row and contribute nothing.
 TEST(ConvolutionOnTensorCores, strided_gradients_reduce_over_all_phases) {
   Draw draw(tests::random_seed(), 1);
   for (const char* const text :
@@ -226,7 +225,7 @@ TEST(ConvolutionOnTensorCores, narrow_floats_run_where_the_chip_has_them) {
     expect_right_by_any(parse_problem(text), {"sm80", "emulated:h200"}, draw);
 }
 
-// The first kernel of a common layer is one of tensor cores.
+// The first kernel for a common layer uses tensor cores.
 TEST(ConvolutionOnTensorCores, come_first) {
   for (const char* const text : {"conv2d_fprop 32x56x56x64 k=64 r=3 s=3 pad=1 a=bf16",
                                  "conv2d_dgrad 32x56x56x64 k=64 r=3 s=3 pad=1 a=f16",

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Convolutions by sm90 kernels on an emulated H200, whose copies in im2col mode are checked by the
-// rules of hardware: awkward geometries and random ones against the bounds, and the limits by name.
+// SPDX-License-Identifier: Apache-2.0 Convolutions by sm90 kernels on an emulated H200, which
+// checks copies in im2col mode by the rules of hardware: unusual geometries and random ones,
+// compared with their bounds, and the limits, which errors name.
 #include <gemmery/gemmery.hpp>
 
 #include <gtest/gtest.h>
@@ -43,8 +43,9 @@ std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// The same geometry with channels that copies can take: units of 16 bytes, or whole stages where a
-// copy would run into the next group; in some of wgrad, too, whose taps are padded otherwise.
+// The same geometry with numbers of channels that copies support: units of 16 bytes, or whole
+// stages if a copy would reach into the next group; also in some wgrads, whose taps are otherwise
+// padded.
 ConvCase with_whole_units(ConvCase conv, ConvKind kind, DType dtype) {
   const auto width = static_cast<std::int64_t>(byte_width(dtype));
   const std::int64_t unit = 16 / width;
@@ -65,7 +66,7 @@ GemmProblem problem_of(const ConvCase& conv, ConvKind kind, const Products& prod
                            {.a = gap, .b = kind == ConvKind::wgrad ? gap : 0});
 }
 
-// Beyond what copies in im2col mode can do, or phases of a dgrad with a stride.
+// Whether a problem exceeds the limits of copies in im2col mode, or of phases of a strided dgrad.
 bool exceeds_copies(const GemmProblem& problem) {
   const std::string reason = reason_of(problem, hopper);
   return reason.find(" along ") != std::string::npos || reason.find("dgrad") != std::string::npos;
@@ -229,7 +230,7 @@ TEST(ConvolutionOnHopper, limits_are_refused_by_name) {
       "A: expected a first tap from its first pixel by -16 to 15 pixels along depth, got -17");
   EXPECT_EQ(of("conv2d_fprop 2x8x8x16 k=64 r=3 s=3 pad=1 a=f16/ld=20"),
             "A: expected alignment in bytes of 16, got 8");
-  // The stem of a network.
+  // The first layer of a network.
   const char* const stem = "conv2d_fprop 2x224x224x3 k=64 r=7 s=7 pad=3 stride=2 a=f16";
   EXPECT_EQ(
       of(stem),
@@ -259,7 +260,7 @@ TEST(ConvolutionOnHopper, limits_are_refused_by_name) {
             "bf16x9, got float64 and float64 with accumulators of float64 and math=native");
 }
 
-// The first kernel of a common layer is one of tensor cores.
+// The first kernel for a common layer uses tensor cores.
 TEST(ConvolutionOnHopper, tensor_cores_are_first) {
   for (const char* const text : {"conv2d_fprop 32x56x56x64 k=64 r=3 s=3 pad=1 a=bf16",
                                  "conv2d_dgrad 32x56x56x64 k=64 r=3 s=3 pad=1 a=bf16",

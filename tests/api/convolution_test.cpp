@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Convolutions on the CPU against their definition: every kernel that discovery returns, on the
-// awkward geometries of other libraries' reports and on random ones.
+// SPDX-License-Identifier: Apache-2.0 Convolutions on the CPU, compared with their definition:
+// every kernel that discovery returns, with geometries from other libraries' bug reports and random
+// ones.
 #include <gemmery/gemmery.hpp>
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 ConvOperands make_operands(const ConvCase& conv, ConvKind kind, Types types, Draw& draw,
                            std::int64_t gap = 0) {
   const auto [a, b, out] = tests::shapes_of(conv, kind);
-  // The filters' taps are at one distance, too.
+  // The filters' taps also have a uniform distance.
   ConvOperands operands{HeldTensor(types.operands, a, gap), HeldTensor(types.operands, b, gap),
                         HeldTensor(types.out, out, kind == ConvKind::wgrad ? 0 : gap)};
   for (HeldTensor* const tensor : {&operands.a, &operands.b})
@@ -50,7 +50,7 @@ ConvOperands make_operands(const ConvCase& conv, ConvKind kind, Types types, Dra
   return operands;
 }
 
-// Random elements of out, as many as so many products allow; all of them if that is enough.
+// Random elements of out, limited by the number of products; all of them if possible.
 std::vector<Extents> choose_elements(const ConvCase& conv, ConvKind kind, const HeldTensor& out,
                                      Draw& draw) {
   constexpr double most_products = 3e5;
@@ -261,7 +261,7 @@ TEST(Convolution, two_thousand_random_problems_are_exact) {
   }
 }
 
-// Real numbers between guard bands, with NaN in whatever is no element.
+// Real numbers between guard bands, with NaN in all gaps.
 TEST(Convolution, random_problems_are_within_the_bounds_and_touch_nothing_else) {
   Draw draw(tests::random_seed(), 1);
   for (int index = 0; index < 300; ++index) {
@@ -297,7 +297,7 @@ TEST(Convolution, operands_may_repeat_images_rows_and_pixels) {
   }
 }
 
-// As many phases as taps, whatever the stride.
+// There are at most as many phases as taps, for any stride.
 TEST(Convolution, a_dgrad_of_huge_stride_takes_no_longer) {
   const GemmProblem problem =
       parse_problem("conv2d_dgrad 1x8x8x8 k=8 r=3 s=3 pad=1 stride=2147483647 a=f32").problem;

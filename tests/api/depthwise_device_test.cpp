@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolutions by kernels of their own, on emulated devices, with every access checked.
+// Depthwise convolutions by their own kernels on emulated devices, with every access checked.
 #include <gemmery/gemmery.hpp>
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ Products draw_products(Draw& draw) {
   return all_products[static_cast<std::size_t>(draw.below(std::ssize(all_products)))];
 }
 
-// Any geometry, with a filter of each channel, or two.
+// Any geometry, with one or two filters per channel.
 ConvCase draw_depthwise(Draw& draw) {
   ConvCase conv = tests::draw_case(draw);
   conv.channels = draw.below(2) == 0 ? 8 * (1 + draw.below(4)) : 2 + draw.below(20);
@@ -69,8 +69,7 @@ TEST(DepthwiseConvolution, random_problems_are_within_the_bounds) {
   }
 }
 
-// Strips of several taps, taps one by one, phases, chunks of taps, channels together and one by
-// one.
+// Strips of several taps, single taps, phases, chunks of taps, several channels and single ones.
 TEST(DepthwiseConvolution, each_path_is_within_the_bounds) {
   Draw draw(tests::random_seed(), 1);
   int at = 0;
@@ -114,7 +113,7 @@ TEST(DepthwiseConvolution, programs_reduce_each_channel) {
     expect_right_by_any(parse_problem(text), draw.below(2) == 0 ? on_hopper : on_ampere, draw);
 }
 
-// The blocks of a wgrad add up slices of the pixels in one order.
+// The blocks of a wgrad add up slices of the pixels in a fixed order.
 TEST(DepthwiseConvolution, slices_cover_all_pixels) {
   Draw draw(tests::random_seed(), 1);
   const ProblemLine line =

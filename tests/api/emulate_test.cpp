@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// One kernel, one call: findings of launches that go on, results under several schedules, rules.
+// SPDX-License-Identifier: Apache-2.0 emulate(): findings of launches that continue, results under
+// several schedules, suppression rules.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>
@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What is thrown; "" for nothing.
+// The message of the exception that a call throws; "" if it throws none.
 template <class Body>
 std::string refusal_of(Body&& body) {
   try {
@@ -41,7 +41,7 @@ std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
   return numbers;
 }
 
-// Line numbers of findings count from the line behind R"(.
+// Line numbers of findings count from the line after R"(.
 class Emulate : public testing::Test {
  protected:
   void SetUp() override {
@@ -90,7 +90,7 @@ __global__ void scale(float* numbers, unsigned count, float factor) {
   for (std::size_t at = 0; at < numbers.size(); ++at) EXPECT_EQ(scaled[at], numbers[at] / 2);
 }
 
-// Three faults, each behind the other: the launch goes on, and all are found with their lines.
+// Three faults in sequence: the launch continues, and all are found with their lines.
 TEST_F(Emulate, goes_on_behind_a_fault_and_reports_each_place_once) {
   constexpr const char* source = R"(
 __global__ void faulty(const float* in, float* out, unsigned count) {
@@ -109,7 +109,7 @@ __global__ void faulty(const float* in, float* out, unsigned count) {
   ASSERT_NE(outside, nullptr);
   EXPECT_EQ(outside->place.source_file, "mine.cu");
   EXPECT_EQ(outside->place.source_line, 4U);
-  EXPECT_EQ(outside->count, 4U * 4);  // lanes and schedules
+  EXPECT_EQ(outside->count, 4U * 4);  // lanes times schedules
   EXPECT_EQ(outside->seeds, (std::vector<std::uint64_t>{1, 2, 3, 4}));
   const EmulationFinding* const race = find(report, "race");
   ASSERT_NE(race, nullptr);
@@ -122,8 +122,8 @@ __global__ void faulty(const float* in, float* out, unsigned count) {
   EXPECT_GE(report.outputs[1].unwritten_bytes, 4U * 4) << "copies of what is out of bounds";
 }
 
-// By the letter where both sides store the same bytes; not where the values differ, nor for a third
-// side that reads.
+// By the letter if both sides store the same bytes; not if the values differ, or if a third access
+// reads.
 TEST_F(Emulate, stores_of_the_same_value_are_a_race_by_the_letter) {
   constexpr const char* source = R"(
 __global__ void mark(int* out, int step) {
@@ -157,7 +157,7 @@ __global__ void mark(int* out) {
   EXPECT_FALSE(emulate(request).passed());
 }
 
-// The runtime's part of shared memory is theirs who name it, as cooperative groups do.
+// Kernels that name the runtime's part of shared memory may use it, as cooperative groups do.
 TEST_F(Emulate, reserved_shared_memory_belongs_to_kernels_that_name_it) {
   constexpr const char* source = R"(
 __global__ void scratch(unsigned* out) {
@@ -178,8 +178,8 @@ __global__ void scratch(unsigned* out) {
   EXPECT_NE(find(emulate(request), "out of bounds"), nullptr);
 }
 
-// A plain store by the thread that has read the last arrival comes after all of them; after those
-// that it has not read it does not.
+// A plain store by the thread that has read the last arrival is ordered after all of them, but not
+// after arrivals that it has not read.
 TEST_F(Emulate, a_lock_may_be_reset_by_who_has_read_its_last_arrival) {
   constexpr const char* source = R"(
 __global__ void arrive(unsigned* lock, unsigned expected) {

@@ -40,8 +40,7 @@ std::vector<Slice> slices_of(const GroupCase& groups) {
   return slices;
 }
 
-// The numbers of a stack of matrices, as they are in memory. A matrix without a stack is one of
-// one.
+// The numbers of a stack of matrices as in memory. A single matrix is a stack of one.
 class StoredStack {
  public:
   StoredStack(DType dtype, std::vector<std::int64_t> shape, const Placement& placement)
@@ -98,13 +97,13 @@ class StoredStack {
   std::vector<std::byte> bytes_;
 };
 
-// -1, 0 or 1, another row of them for every line.
+// -1, 0 or 1; each line has a different sequence.
 double digit(std::int64_t batch, std::int64_t row, std::int64_t column, int salt) {
   const std::int64_t mixed = batch * 7919 + row * 104729 + column * 1299709 + salt * 15485863;
   return static_cast<double>((mixed ^ (mixed >> 7)) % 3) - 1;
 }
 
-// What lies along the extent that differs, and in which groups.
+// The elements along the extent that differs, and their groups.
 class RaggedDimension {
  public:
   explicit RaggedDimension(const GroupCase& groups)
@@ -117,7 +116,7 @@ class RaggedDimension {
   }
   std::int64_t total() const { return total_; }
   const std::vector<Slice>& slices() const { return slices_; }
-  // Of the batch-th matrix where each group has its own.
+  // For the batch-th matrix, if each group has one.
   bool is_used(std::int64_t batch, std::int64_t element) const {
     const auto has = [&](const Slice& slice) {
       return element >= slice.begin && element < slice.end;
@@ -132,7 +131,7 @@ class RaggedDimension {
   std::int64_t total_ = 0;
 };
 
-// The operands of a case in host memory, and what out is to be.
+// The operands of a case in host memory, and the expected out.
 class GroupOperands {
  public:
   explicit GroupOperands(const GroupCase& groups)
@@ -169,7 +168,7 @@ class GroupOperands {
     });
   }
 
-  // Compares out's memory after a kernel with what it is to be.
+  // Compares out's memory after a kernel with the expected contents.
   std::string find_failure(std::vector<std::byte> memory) const {
     StoredStack got = out, expected = out;
     got.bytes() = std::move(memory);
@@ -185,7 +184,7 @@ class GroupOperands {
     return "what is of no group was written";
   }
 
-  // The same of the largest values of each group's columns.
+  // The same for the largest values of each group's columns.
   std::string find_wrong_peak(std::vector<std::byte> memory) const {
     StoredStack got = peaks, expected = peaks;
     got.bytes() = std::move(memory);
@@ -267,7 +266,7 @@ class GroupOperands {
   StoredStack a, b, out, bias, peaks, factor;
 };
 
-// Bytes of the host in memory of a device.
+// A copy of host bytes in a device's memory.
 class OnDevice {
  public:
   OnDevice(const void* bytes, std::size_t count, Stream stream)
@@ -330,7 +329,7 @@ class StoredSizes {
 GemmOptions options_of(const GroupCase& groups, const std::string& family, const Tensor& out,
                        const Tensor& bias, const Tensor& factor, const Tensor& peak) {
   GemmOptions options;
-  // On tensor cores float32 is multiplied as tf32, which holds these operands exactly.
+  // On tensor cores float32 is multiplied as tf32, in which these operands are exact.
   if (groups.dtype == DType::float32 && family.starts_with("sm")) options.math = Math::tf32;
   if (groups.beta != 0) {
     options.c = out;
@@ -348,7 +347,7 @@ std::string refusal_of(const GemmArguments& arguments, const std::string& family
   return {};
 }
 
-// The best of each schedule.
+// The best kernel of each schedule.
 std::vector<Kernel> best_kernels(const GemmArguments& arguments, const std::string& family) {
   std::set<std::string, std::less<>> seen;
   std::vector<Kernel> kernels;

@@ -29,7 +29,8 @@ using tests::error_of;
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t T = 90, G = 5, K = 24, N = 40;
 
-// Rows of groups on a device; A is its row's number mod 7 everywhere, B its group's number + 1.
+// Rows of groups on a device. Elements of A are the row's index mod 7, those of B the group's index
+// + 1.
 struct Rows {
   OwnedStream own;
   Stream stream;
@@ -62,7 +63,7 @@ struct Rows {
   Tensor of(const Buffer& memory, std::initializer_list<std::int64_t> shape) const {
     return Tensor(memory.data(), DType::float32, shape, stream.device());
   }
-  // Products are of whole numbers: tf32 has them exactly.
+  // Products are of integers, which are exact in tf32.
   GemmArguments arguments(Math math, GroupOffsets offsets = {}) const {
     if (offsets.sizes.data == nullptr)
       offsets.sizes =
@@ -71,7 +72,7 @@ struct Rows {
                                 offsets, {.math = math})
         .as_gemm();
   }
-  // `is_zero`: rows outside of groups are, rather than poisoned still.
+  // `is_zero`: rows outside of groups are 0; otherwise they are still poisoned.
   void expect(const std::vector<std::int32_t>& sizes, bool is_zero = false) const {
     std::vector<float> got(T * N);
     copy(got.data(), Device::cpu(), out.data(), stream.device(), got.size() * sizeof(float),
@@ -98,7 +99,7 @@ const std::vector<std::vector<std::int32_t>> cases{{18, 36, 54, 72, 90},
                                                    {0, 0, 0, 0, 0},
                                                    {7, 8, 25, 25, 83}};
 
-// simt multiplies float32 as it is, sm80 and sm90 as tf32.
+// simt multiplies float32 directly, sm80 and sm90 as tf32.
 class GroupedEmulated : public tests::WithNvrtc, public testing::WithParamInterface<const char*> {
  protected:
   static constexpr Math maths[] = {Math::native, Math::tf32};
@@ -110,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, GroupedEmulated,
                          testing::Values("emulated:a100", "emulated:h200"),
                          [](const auto& device) { return std::string(device.param).substr(9); });
 
-// The best of each family and schedule, and the best but one.
+// The best and the second-best kernel of each family and schedule.
 std::vector<Kernel> two_of_each(const GemmArguments& arguments) {
   std::map<std::string, int> seen;
   std::vector<Kernel> kernels;
@@ -122,7 +123,7 @@ std::vector<Kernel> two_of_each(const GemmArguments& arguments) {
   return kernels;
 }
 
-// Sizes in host memory are known exactly, in any order of questions.
+// Sizes in host memory are known exactly, in any order of queries.
 TEST_P(GroupedEmulated, predicted_times_depend_on_sizes_that_were_read) {
   if (!has_sm90_) return;
   constexpr std::int64_t rows = 8192, groups = 16, k = 512, n = 512;
@@ -144,13 +145,13 @@ TEST_P(GroupedEmulated, predicted_times_depend_on_sizes_that_were_read) {
     ADD_FAILURE() << "no kernel of sm90";
     return 0.0;
   };
-  // 64 tiles of rows of even groups; 15 groups of one row each beside one of all others have 79.
+  // Equal groups have 64 tiles of rows; 15 groups of one row each and one of all others have 79.
   const double even_us = predicted_us(rows / groups);
   EXPECT_GT(predicted_us(rows - 15), even_us * 1.1);
   EXPECT_EQ(predicted_us(rows / groups), even_us);
 }
 
-// Launches one graph with different sizes; nothing is known of them when it is made.
+// Launches one graph with different sizes, which are not known when it is captured.
 void expect_right_in_one_graph(const Rows& rows, const GemmArguments& arguments,
                                bool zeros_outside) {
   const std::vector<Kernel> kernels = two_of_each(arguments);
@@ -183,7 +184,7 @@ TEST_P(GroupedEmulated, rows_outside_of_groups_become_zero_in_one_graph) {
     expect_right_in_one_graph(rows, rows.arguments(math, {.outside = OutsideGroups::zero}), true);
 }
 
-// A graph has the sizes that the host had when it was made.
+// A graph has the sizes that were in host memory when it was captured.
 TEST_P(GroupedEmulated, tables_of_the_host_are_in_the_launch) {
   const Rows rows(device_);
   for (const auto& sizes : cases) {
@@ -205,7 +206,7 @@ TEST_P(GroupedEmulated, tables_of_the_host_are_in_the_launch) {
   }
 }
 
-// Numbers whose sums depend on their order, for B.
+// Fills B with numbers whose sums depend on their order.
 void draw_weights(const Rows& rows) {
   std::vector<float> numbers;
   std::minstd_rand random(17);
@@ -222,7 +223,7 @@ std::vector<std::uint32_t> bits_of(const Rows& rows) {
   return bits;
 }
 
-// The three schedules differ in who finds a tile, not in what is done with it.
+// The three schedules differ in how a tile is found, not in its computation.
 TEST_P(GroupedEmulated, every_schedule_gives_the_same_bits) {
   const Rows rows(device_);
   draw_weights(rows);
@@ -249,7 +250,7 @@ TEST_P(GroupedEmulated, every_schedule_gives_the_same_bits) {
   EXPECT_EQ(results[0], results[2]);
 }
 
-// Row 31: a row's bits do not depend on what other groups hold.
+// Row 31: a row's bits do not depend on other groups.
 TEST_P(GroupedEmulated, row_31_rows_keep_their_bits_beside_other_groups) {
   const Rows rows(device_);
   draw_weights(rows);
@@ -286,7 +287,7 @@ TEST_P(GroupedEmulated, few_blocks_stride_over_all_tiles) {
 }
 
 // Row 15: rows of A, groups of B or rows of out more than 2^32 bytes apart. An emulated device
-// keeps only the memory that is touched.
+// allocates only memory that is accessed.
 struct FarStrides {
   std::int64_t a_row, b_group, out_row;  // in elements
 };
@@ -365,10 +366,11 @@ TEST_P(GroupedEmulated, row_15_elements_may_be_far_from_each_other) {
   }
 }
 
-// Rows 3, 14 and 17: more groups than a warp has lanes, or a block threads; operands of an epilogue
-// that vary with the group, with rows of all groups, or with neither.
+// Rows 3, 14 and 17: more groups than lanes of a warp or threads of a block; operands of an
+// epilogue that vary with the group, with rows of all groups, or with neither.
 TEST_P(GroupedEmulated, rows_03_14_and_17_by_every_schedule) {
-  // Where a group begins within 16 bytes, sm90 serves no epilogue with operands along its columns.
+  // If a group may begin within 16 bytes, sm90 supports no epilogue with operands along its
+  // columns.
   const auto check = [&](const std::string& text, bool is_for_sm90 = true) {
     SCOPED_TRACE(text);
     const ProblemLine line = parse_problem(text);
@@ -405,7 +407,7 @@ TEST_P(GroupedEmulated, rows_03_14_and_17_by_every_schedule) {
   check("grouped_gemm 64x40x172 groups=5 ragged=k ends=i32/align=8 a=bf16:c out=f32 c=f32 beta=1");
 }
 
-// The emulator checks every access.
+// The emulator detects accesses to other memory.
 TEST_P(GroupedEmulated, sizes_that_make_no_sense_reach_no_other_memory) {
   const Rows rows(device_);
   for (const Math math : maths) {
@@ -417,7 +419,7 @@ TEST_P(GroupedEmulated, sizes_that_make_no_sense_reach_no_other_memory) {
   }
 }
 
-// On a GPU they are treated like -1.
+// On a GPU indices out of range are treated like -1.
 TEST_P(GroupedEmulated, indices_out_of_range_are_read_as_zeros_and_go_nowhere) {
   const Rows rows(device_);
   std::vector<std::int64_t> read(T, 3), written(T);
@@ -458,7 +460,7 @@ TEST_P(GroupedEmulated, indices_out_of_range_are_read_as_zeros_and_go_nowhere) {
   }
 }
 
-// Sizes of groups, indices and operands are drawn anew for each kernel.
+// Sizes of groups, indices and operands are random for each kernel.
 TEST_P(GroupedEmulated, programs_are_of_the_rows_that_indices_name) {
   for (
       const char* const line :
@@ -480,7 +482,7 @@ TEST_P(GroupedEmulated, programs_are_of_the_rows_that_indices_name) {
   }
 }
 
-// DeepGEMM's contiguous layout: aligned labels in any order, with padding behind each group.
+// DeepGEMM's contiguous layout: aligned labels in any order, with padding after each group.
 TEST_P(GroupedEmulated, tiles_take_the_label_of_their_first_row) {
   for (const char* const line :
        {"grouped_gemm 520x40x33 groups=4 labels=i32/align=64 a=f32",
@@ -572,7 +574,8 @@ TEST(GroupedKernels, are_of_grouped_problems_only_and_have_names_that_read_back)
             "groups: expected one GEMM, got a grouped problem");
 }
 
-// A column major A is read in wide accesses only where groups are promised to start so.
+// A column-major A is read in wide accesses only if groups are promised to start at multiples of
+// them.
 TEST(GroupedKernels, wide_accesses_along_the_extent_that_differs_need_a_promise) {
   const DeviceInfo h200 = *find_device_info("h200");
   const auto widest = [&](const char* line) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of the acceptance list of grouped GEMM (docs/grouped-rows.md) on the CPU and on emulated
-// devices, for each family that multiplies groups there. Extents are smaller than the list's where
-// it names those of models; numbers of groups and their shares are the list's.
+// devices, for each family with grouped kernels. Extents of models are smaller than in the list;
+// numbers of groups and their relative sizes are the list's.
 #include <gemmery/gemmery.hpp>
 
 #include <gtest/gtest.h>
@@ -59,9 +59,9 @@ class GroupedRowsOf : public tests::WithNvrtc, public testing::WithParamInterfac
 
   static constexpr DType halves[] = {DType::float16, DType::bfloat16};
 
-  // By every schedule, with sizes on the device and in host memory.
+  // Runs every schedule, with sizes on the device and in host memory.
   void expect_right(const GroupCase& groups) const {
-    // Where there are no elements, most families leave the problem to simt.
+    // If there are no elements, most families leave the problem to simt.
     if (groups.counts.empty()) return expect_right_or_refused(groups);
     SCOPED_TRACE(to_string(groups));
     for (const SizesIn sizes : {SizesIn::device_memory, SizesIn::host_memory}) {
@@ -72,14 +72,14 @@ class GroupedRowsOf : public tests::WithNvrtc, public testing::WithParamInterfac
       EXPECT_EQ(result.failure, "");
     }
   }
-  // Where the family does not have the type, the form or the alignment, it says so.
+  // If the family lacks the type, the form or the alignment, its reason must say so.
   void expect_right_or_refused(const GroupCase& groups) const {
     SCOPED_TRACE(to_string(groups));
     const GroupTrialResult result = try_on(groups, SizesIn::device_memory);
     EXPECT_EQ(result.failure, "");
     EXPECT_TRUE(result.kernels > 0 || !result.refusal.empty()) << "no kernel, and no reason";
   }
-  // Sizes and indices are drawn: some rows are read twice, some indices are -1.
+  // Sizes and indices are random: some rows are read twice, some indices are -1.
   void expect_verified_or_refused(const std::string& text) const {
     SCOPED_TRACE(text);
     const ProblemLine line = parse_problem(text);
@@ -91,7 +91,7 @@ class GroupedRowsOf : public tests::WithNvrtc, public testing::WithParamInterfac
       }
     EXPECT_NE(reason_of(explain(line.problem, device_info(device()))), "");
   }
-  // Why the family has no kernel; empty if it does not say.
+  // The family's reason for having no kernel; empty if there is none.
   static std::string reason_of(const Explanation& explanation) {
     for (const Reason& reason : explanation.reasons)
       if (reason.family == GetParam().family && !reason.failed.empty()) return reason.failed;
@@ -99,7 +99,7 @@ class GroupedRowsOf : public tests::WithNvrtc, public testing::WithParamInterfac
   }
 
  private:
-  // TMA copies nothing that begins within 16 bytes; it says so.
+  // Whether the family refuses because TMA cannot copy from addresses within 16 bytes.
   static bool leaves_to_sm80(const GroupTrialResult& result) {
     return std::string_view(GetParam().family) == "sm90" && result.kernels == 0 &&
            result.refusal.find("multiples of 16 bytes") != std::string::npos;
@@ -223,7 +223,7 @@ TEST_P(GroupedRowsOf, row_19_groups_without_depth_give_beta_c) {
     for (const std::vector<std::int32_t>& counts :
          {std::vector<std::int32_t>{128, 0, 256}, {0, 0, 0}})
       expect_right({.counts = counts, .ragged = Ragged::k, .m = 128, .n = 192, .beta = beta});
-  // The sizes and shares of a real gradient, and groups of no depth between others.
+  // The sizes of a real gradient, and groups with K = 0 between others.
   for (const std::vector<std::int32_t>& counts :
        {std::vector<std::int32_t>{162, 0, 2577, 446, 0, 83}, {0, 256, 0, 128}})
     expect_right({.counts = counts, .ragged = Ragged::k, .m = 16, .n = 24});
@@ -291,7 +291,7 @@ TEST_P(GroupedRowsOf, row_24_a_wrong_expectation_changes_no_result) {
 }
 
 // DeepGEMM's contiguous layout: groups begin at multiples of the alignment, padding has the label
-// -1. Labels that change amid a tile are refused.
+// -1. Labels that change within a tile are refused.
 TEST_P(GroupedRowsOf, row_25_labels) {
   GroupCase groups{.counts = {1, 0, 130, 128, 65},
                    .n = 64,
@@ -312,7 +312,7 @@ TEST_P(GroupedRowsOf, row_25_labels) {
 
 // --- lists --------------------------------------------------------------------------------------
 
-// Matrices of bfloat16 or float32 on a device, with padding behind each row; NaN in it.
+// A matrix of bfloat16 or float32 on a device, with NaN in the padding after each row.
 class MatrixOnDevice {
  public:
   MatrixOnDevice(std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t padding,
@@ -362,11 +362,11 @@ struct ListedExtents {
   std::int64_t m, n, k;
 };
 
-// Leading dimensions of A and B: odd ones, none, or multiples of 16 bytes, which TMA takes.
+// Leading dimensions of A and B: odd ones, packed, or multiples of 16 bytes, as TMA requires.
 enum class Lines : std::uint8_t { odd, packed, whole_units };
 
-// alpha is 1, 2, ... and beta 0.5 where there is a C. Each matrix has a leading dimension of its
-// own, or all problems share A and B.
+// alpha is 1, 2, ... and beta 0.5 if there is a C. Each matrix has a different leading dimension,
+// or all problems share A and B.
 class ListOnDevice {
  public:
   ListOnDevice(const std::vector<ListedExtents>& extents, bool has_c, bool are_shared,
@@ -460,7 +460,7 @@ TEST_P(GroupedListsOf, row_26_every_problem_has_its_extents_strides_and_scalars)
   for (const bool has_c : {false, true}) expect_right(extents, has_c);
 }
 
-// Packed matrices of one row or column have both layouts, and lines one element apart.
+// Packed matrices of one row or column have both layouts, with lines one element apart.
 TEST_P(GroupedListsOf, lines_of_one_element_promise_no_alignment) {
   const std::vector<ListedExtents> lists[] = {{{4, 4, 1}, {3, 1, 8}},
                                               {{4, 1, 3}, {1, 8, 3}},
@@ -486,7 +486,7 @@ TEST_P(GroupedListsOf, lines_of_one_element_promise_no_alignment) {
   }
 }
 
-// The graph has the list, whose arguments need not outlive it.
+// The graph contains the list, so it may outlive the arguments.
 TEST_P(GroupedListsOf, are_captured_in_a_graph) {
   const OwnedStream own(device());
   const std::vector<ListedExtents> extents{{33, 65, 20}, {0, 5, 7}, {130, 24, 70}};
@@ -534,7 +534,7 @@ TEST(GroupedLists, of_more_problems_than_a_launch_holds_are_refused_by_name) {
   }
 }
 
-// Every problem counts with its own tiles and depth.
+// Each problem contributes its own tiles and depth.
 TEST(GroupedLists, of_small_problems_have_shorter_predicted_times_than_of_large_ones) {
   const Device h200 = parse_device("emulated:h200").value();
   const OwnedStream own(h200);
@@ -558,7 +558,7 @@ TEST(GroupedLists, of_small_problems_have_shorter_predicted_times_than_of_large_
   EXPECT_LT(best_time(16, 64), best_time(128, 1024));
 }
 
-// What a launch's parameters do not hold is refused before anything is compiled.
+// Strides that do not fit a launch's parameters are refused before compilation.
 TEST(GroupedLists, of_rows_that_are_too_far_apart_are_refused_by_name) {
   const Device h200 = parse_device("emulated:h200").value();
   const OwnedStream own(h200);
@@ -585,7 +585,7 @@ TEST(GroupedLists, of_rows_that_are_too_far_apart_are_refused_by_name) {
               "2147483648");
   }
   EXPECT_EQ(reason_of(-8, "simt"), "");
-  EXPECT_NE(reason_of(-8, "sm90"), "");  // TMA takes no rows that descend in memory
+  EXPECT_NE(reason_of(-8, "sm90"), "");  // TMA does not support negative strides
 }
 
 TEST_P(GroupedRowsOf, row_28_rows_are_gathered) {
@@ -652,7 +652,7 @@ INSTANTIATE_TEST_SUITE_P(Families, GroupedRowsOf,
                                          Place{"gpu", "sm80"}, Place{"gpu", "sm90"}),
                          name_of_place);
 
-// Inputs that TMA loads take room of the launch's parameters, beside the table.
+// Inputs that TMA loads need space in the launch's parameters, besides the table.
 TEST(GroupedTables, leave_room_for_few_operands_and_refuse_more_by_number) {
   const DeviceInfo h200 = find_device_info("h200").value();
   const auto line_of = [](int inputs) {
@@ -681,7 +681,7 @@ TEST(GroupedTables, leave_room_for_few_operands_and_refuse_more_by_number) {
   EXPECT_TRUE(is_refused);
 }
 
-// TMA takes no rows that descend in memory, of an operand that it would have to load.
+// TMA does not support negative strides of an operand that it must load.
 TEST(GroupedReasons, are_those_of_the_tile_that_comes_closest) {
   const DeviceInfo h200 = find_device_info("h200").value();
   const auto reason_for = [&](const char* line) {

@@ -27,14 +27,14 @@ using tests::error_of;
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-// A matrix of float32 that begins with a value everywhere.
+// A matrix of float32, filled with a value.
 struct Matrix {
   std::vector<std::int64_t> shape;
   std::vector<float> values;
 
   explicit Matrix(std::vector<std::int64_t> extents, float value = 0)
       : shape(std::move(extents)), values(count(), value) {}
-  // Small whole numbers, other ones in every row: products are exact.
+  // Small integers, different in every row, so that products are exact.
   static Matrix integers(std::vector<std::int64_t> extents, int salt) {
     Matrix matrix(std::move(extents));
     for (std::size_t i = 0; i < matrix.values.size(); ++i)
@@ -54,7 +54,7 @@ GroupIndices of(const std::vector<std::int32_t>& sizes) {
   return GroupIndices(std::span<const std::int32_t>(sizes));
 }
 
-// Runs every kernel of the CPU, each on a poisoned out, and hands the result to `check`.
+// Runs every kernel of the CPU, each on a poisoned out, and passes the result to `check`.
 template <class Check>
 void for_each_kernel_of(const GemmArguments& arguments, Matrix& out, const Check& check) {
   const auto kernels = get_kernels(arguments);
@@ -67,7 +67,7 @@ void for_each_kernel_of(const GemmArguments& arguments, Matrix& out, const Check
   }
 }
 
-// Row by row: sum over k of a[row] · B[group] where the row is of a group, NaN elsewhere.
+// Expects in each row the sum over k of a[row] · B[group] if the row belongs to a group, else NaN.
 void expect_rows(const Matrix& a, const Matrix& b, const Matrix& out,
                  const std::vector<std::int64_t>& group_of_row) {
   const std::int64_t n = out.shape.back();
@@ -330,7 +330,7 @@ TEST(GroupedRows, row_31_bits_of_a_row_do_not_depend_on_other_groups) {
   }
 }
 
-// (G - 1)·K·N and T·N beyond 2^31 elements, in address space that is never touched but at its end.
+// (G - 1)·K·N and T·N above 2^31 elements, in address space that is accessed only at its end.
 TEST(GroupedRows, row_15_offsets_beyond_31_bits) {
   struct Sparse {
     std::size_t bytes;
@@ -396,7 +396,7 @@ TEST(GroupedColumns, row_18_only_the_columns_of_groups_are_written) {
   }
 }
 
-// What out is without products: beta · C.
+// Without products, out is beta · C.
 void check_weight_gradient(const std::vector<std::int32_t>& counts, double beta) {
   const std::vector<std::int32_t> ends = ends_of(counts);
   const std::int64_t depth = ends.back();
@@ -487,7 +487,7 @@ TEST(GroupedLists, row_26_every_problem_has_its_extents_strides_and_scalars) {
   const std::vector<Extents> extents{{256, 512, 128}, {1, 1, 1}, {0, 5, 7}, {33, 65, 0}};
   std::vector<Matrix> a, b, c, out;
   for (const auto& [m, n, k] : extents) {
-    a.push_back(Matrix::integers({m, k + 3}, 1));  // with a leading dimension of its own
+    a.push_back(Matrix::integers({m, k + 3}, 1));  // its leading dimension is larger than k
     b.push_back(Matrix::integers({k, n}, 2));
     c.push_back(Matrix::integers({m, n}, 3));
     out.emplace_back(std::vector<std::int64_t>{m, n + 1}, nan);

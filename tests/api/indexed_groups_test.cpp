@@ -21,7 +21,7 @@ namespace {
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t S = 9, R = 40, T = 24, G = 4, K = 7, N = 5;
 
-// Whole numbers, so that products are exact.
+// Integers, so that products are exact.
 std::vector<float> numbers(std::int64_t count, int salt) {
   std::vector<float> values;
   for (std::int64_t i = 0; i < count; ++i)
@@ -65,7 +65,7 @@ struct Rows {
              .scatter = of(scatter)},
             options};
   }
-  // What out should be: `finish(sum, row of out, column, group)`, NaN where nothing goes.
+  // The expected out: `finish(sum, row of out, column, group)`, NaN in rows that are not written.
   template <class Finish>
   std::vector<float> expected(const Finish& finish) const {
     std::vector<float> values(R * N, nan);

@@ -23,7 +23,7 @@ KernelList ask(std::string_view line, const DeviceInfo& device = h200(),
   return get_shared_kernels(problem_of(line), device, filter);
 }
 
-// Knows one kernel's time.
+// A history with one kernel's time.
 class OneTime : public History {
  public:
   explicit OneTime(const Kernel& kernel) : kernel_(kernel) {}
@@ -78,7 +78,7 @@ TEST(KeptAnswers, are_the_same_from_many_threads) {
     });
 }
 
-// The last test: what is registered stays.
+// Must be the last test, since a registered family remains.
 TEST(KeptAnswers, a_family_that_comes_is_seen) {
   const KernelList before = ask("gemm 8x8x8 a=f32");
   register_family(std::make_unique<tests::ToyFamily>("toy"));

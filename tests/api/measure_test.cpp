@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements: figures that are consistent, sets that rotate, kernels that take turns.
+// Measurements: consistent figures, rotating operand sets, alternating kernels.
 #include <gtest/gtest.h>
 
 #include <gemmery/gemmery.hpp>

@@ -20,7 +20,7 @@ std::optional<PerformanceCliff> cliff_of(std::string_view line, const DeviceInfo
   return find_cliff(parse_problem(line).problem, device);
 }
 
-// `failed` is empty where there is no cliff.
+// `failed` is empty if there is no warning.
 struct Row {
   std::string_view line;
   std::string_view failed;
@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(
             "its fastest kernels ask for alignment in bytes of 16"},
         Row{"gemm 4096x4095x4096 a=bf16", ""}, Row{"gemm 4096x4096x4095 a=bf16", ""},
         Row{"gemm 4095x4096x4096 a=bf16", ""}, Row{"gemm 4096x4096x4096 a=bf16", ""},
-        // Nothing is faster for these types, and a small problem is latency alone.
+        // These types have no faster kernel; a small problem is bound by latency.
         Row{"gemm 4096x4095x4096 a=f64", ""}, Row{"gemm 7x7x7 a=bf16", ""}));
 
 TEST(Cliff, is_none_on_the_cpu_and_where_all_alignments_are_alike) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches by pointers, run: on the CPU, and on emulated devices, whose arrays may change between
+// Runs batches by pointers on the CPU and on emulated devices, where arrays may change between
 // launches.
 #include <gemmery/gemmery.hpp>
 
@@ -24,11 +24,11 @@ constexpr std::int64_t batches = 3;
 constexpr std::int64_t size = 16;
 constexpr std::int64_t count = size * size;
 
-// Small matrices of float32, apart from each other; matrix l of A is l + 1 everywhere, of B 2.
+// Small separate matrices of float32. Elements of matrix l of A are l + 1, those of B 2.
 struct Matrices {
   Stream stream;
   Buffer memory;
-  std::array<Buffer, 3> arrays;  // of A, B and out
+  std::array<Buffer, 3> arrays;  // for A, B and out
   std::array<std::array<float*, batches>, 3> pointers{};
 
   explicit Matrices(Device device) : stream(Stream::of(nullptr, device)) {
@@ -123,7 +123,7 @@ class PointersEmulated : public tests::WithNvrtc, public testing::WithParamInter
  protected:
   const Device device_ = parse_device(GetParam().device).value();
 
-  // In TF32 where the family has nothing else for float32.
+  // In TF32 if the family has no other kernel for float32.
   static GemmArguments arguments_of(const Matrices& x) {
     GemmOptions options;
     if (GetParam().family != std::string("simt")) options.math = Math::tf32;
@@ -132,7 +132,7 @@ class PointersEmulated : public tests::WithNvrtc, public testing::WithParamInter
   static Kernel kernel_for(const GemmArguments& arguments) {
     return best_of(GetParam().family, get_kernels(arguments));
   }
-  // The same array, with other addresses of results in it.
+  // Writes other addresses of results into the array.
   static void move_results(Matrices& x) {
     for (std::size_t l = 0; l < batches; ++l) x.pointers[2][l] = x.slot(20 + l);
     x.put(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `<<` of what has a text, and the facts of devices by name.
+// `<<` of types with a text form, and the facts of devices by name.
 #include <gtest/gtest.h>
 #include <gemmery/describe.hpp>
 #include <gemmery/discovery.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// verify and check_result: what they accept, what they catch, where they place operands.
+// verify and check_result: accepted and detected results, and the placement of operands.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -120,7 +120,7 @@ TEST(CheckResult, names_the_element_that_is_wrong) {
   EXPECT_NE(report.first_failure.find("out[0, 1, 0]"), std::string::npos) << report.first_failure;
 }
 
-// Sums of tensor cores are truncated, those of fused multiply-adds rounded.
+// Tensor cores truncate sums, fused multiply-adds round them.
 TEST(CheckResult, knows_whose_sums_they_are) {
   const std::vector<std::uint16_t> ones(64, 0x3f80);  // bfloat16
   std::vector<float> out(64, 8);
@@ -142,7 +142,7 @@ TEST(CheckResult, knows_whose_sums_they_are) {
   EXPECT_FALSE(check_result(arguments, kernel).passed);
 }
 
-// So is a bias that they add.
+// A bias that a tensor core adds is truncated, too.
 TEST(CheckResult, knows_who_adds_a_bias) {
   const std::vector<std::uint16_t> ones(128 * 8, 0x3f80);
   const std::vector<std::uint16_t> bias(8, 0x4780);  // 65536
@@ -214,7 +214,7 @@ TEST(GuardedOperand, holds_every_element_and_nothing_behind_without_guard_bands)
   EXPECT_EQ(range.last, first + operand.bytes().size());
 }
 
-// Enough of them that they are filled on several threads where they can be.
+// So many elements that several threads fill them if possible.
 TEST(GuardedOperand, elements_that_share_an_address_get_the_number_of_the_last) {
   const api::Extents3 extents{.batch = 1, .rows = 8192, .columns = 32};
   for (const MatrixType& type :
@@ -249,9 +249,9 @@ TEST(GuardedOperand, counts_changes_outside_its_elements_only) {
   EXPECT_EQ(operand.count_changes_outside(before), 0);
   EXPECT_GT(operand.count_changes(before), 0);
   auto* const element = static_cast<float*>(operand.here().data());
-  element[7] = 1;           // in the gap behind the first row
-  element[4 * 12 + 7] = 1;  // behind the last
-  element[-1] = 1;          // before the first
+  element[7] = 1;           // in the gap after the first row
+  element[4 * 12 + 7] = 1;  // after the last row
+  element[-1] = 1;          // before the first row
   EXPECT_EQ(operand.count_changes_outside(before), 12);
 }
 

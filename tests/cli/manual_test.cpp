@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manual and the parser must agree: what --help prints is what the program understands.
+// The manual and the parser must agree: --help describes exactly the options that are accepted.
 #include "cli/manual.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::set<std::string> options_in(std::string_view text) {
   return found;
 }
 
-// The lines of a section that show how the verb is called.
+// The usage lines of a verb's section.
 std::string usage_of(std::string_view verb) {
   const std::string section(manual_section(verb));
   const std::size_t begin = section.find("    gemmery ");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fast way of writing metadata says what records say.
+// The fast writer of metadata gives the same text as records.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What is thrown; "" for nothing.
+// The message of the exception that a call throws; "" if it throws none.
 template <class Body>
 std::string refusal_of(Body&& body) {
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written: JSON lines, comma-separated values and tables.
+// Output as JSON lines, comma-separated values and tables.
 #include "cli/output.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem lists in files: what is read, and what is refused with which words.
+// Problem lists in files: valid ones, and error messages for others.
 #include "cli/problem_table.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST_F(ProblemTable, takes_columns_in_any_order_and_a_batch) {
 
 TEST_F(ProblemTable, refuses_what_it_cannot_read_by_line_and_column) {
   const std::string header = "id,m,n,k,a_layout,b_layout\n";
-  // The file, and words that the refusal must hold.
+  // The file, and text that the error must contain.
   const std::vector<std::pair<std::string, std::string>> rows{
       {"", "header line"},
       {header, "at least one row"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From words that the shell has split to lines of the problem grammar.
+// Converting words of a command line to lines of the problem grammar.
 #include "cli/problem_words.hpp"
 
 #include <gtest/gtest.h>

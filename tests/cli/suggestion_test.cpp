@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What mistyped words are taken for.
+// Suggestions for mistyped words.
 #include "cli/suggestion.hpp"
 
 #include <gtest/gtest.h>

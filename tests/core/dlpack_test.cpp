@@ -82,7 +82,7 @@ TEST(Dlpack, deleter_is_called_once_by_the_last_owner_on_any_thread) {
 TEST(Dlpack, another_major_version_is_refused_and_its_deleter_called_once) {
   Producer producer;
   producer.managed.version = {2, 0};
-  producer.managed.tensor.rank = -7;  // must not be looked at
+  producer.managed.tensor.rank = -7;  // must not be read
   EXPECT_THROW(DlpackTensor{producer.handle()}, Error);
   EXPECT_EQ(producer.deleted, 1);
 }

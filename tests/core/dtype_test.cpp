@@ -34,7 +34,7 @@ TEST(DType, foreign_spellings_name_one_type) {
 
 TEST(DType, tf32_is_no_storage_type_and_nonsense_is_none) {
   for (const char* const word : {"tf32", "", " f32", "F32", "float", "f32\n", "torch.", "int"}) {
-    if (std::string_view(word) == "float") continue;  // C's name of float32
+    if (std::string_view(word) == "float") continue;  // C's name for float32
     EXPECT_FALSE(parse_dtype(word)) << word;
   }
 }

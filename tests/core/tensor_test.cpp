@@ -53,7 +53,7 @@ TEST(Tensor, refuses_shapes_that_no_memory_has) {
   }));
 }
 
-// What std::mdspan looks like, which the compilers of this project do not have yet.
+// A type like std::mdspan, which the compilers of this project do not have.
 struct View {
   using element_type = const float;
   static constexpr std::size_t rank() { return 2; }

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Described operations compiled: many at once, once only, with the instructions that they promise.
+// SPDX-License-Identifier: Apache-2.0 Compilation of described operations: many at once, each only
+// once, with the requested instructions.
 #include <gtest/gtest.h>
 
 #include <gemmery/artifact.hpp>

@@ -29,7 +29,7 @@ const OutputOp one_and_two{.alpha = 1, .beta = 2};
 
 bool is_soak() { return std::getenv("GEMMERY_SOAK") != nullptr; }
 
-// PyCUTLASS's sizes; in short runs one of the first twelve, which have few channels out.
+// PyCUTLASS's sizes; in short runs one of the first twelve, which have few output channels.
 Cases kept_sizes() {
   Cases cases(std::begin(gemmery::tests::kept_convolutions),
               std::end(gemmery::tests::kept_convolutions));
@@ -38,7 +38,8 @@ Cases kept_sizes() {
   return {cases[at++ % 12]};
 }
 
-// Of a list, all or one. Kernels take a third of a second to compile.
+// All values of a list in a long run, one in a short run: a kernel takes a third of a second to
+// compile.
 template <class Value>
 std::vector<Value> sampled(std::vector<Value> values) {
   static std::uint64_t at = gemmery::tests::random_seed();
@@ -136,9 +137,9 @@ TEST_F(DescribeConvolutions, row_62_fprop) {
 TEST_F(DescribeConvolutions, row_63_dgrad_stores_what_no_tap_reaches) {
   const ConvSketch sketch = sketch_of(ConvKind::dgrad, float16, float16);
   if (is_soak()) expect_exact(sketch, kept_sizes());
-  // Most pixels of dx are met by no tap: they are 2 * C.
+  // Most pixels of dx have no tap, so they are 2 * C.
   expect_exact(sketch, {"1,12,13,24,40,1,1|0|3,5>4,3", "2,9,9,16,16,3,3|0|1|d2>5,5"});
-  // beta = 0: zeros, whatever D and C held.
+  // beta = 0: zeros, for any contents of D and C.
   expect_exact(sketch, {"1,12,13,24,40,1,1|0|3,5>4,3"}, {.output_op = {.alpha = 1, .beta = 0}});
 }
 
@@ -333,8 +334,8 @@ TEST_F(DescribeConvolutions, row_90_problem_sizes) {
     const char* text;
     std::array<std::int64_t, 2> output;
   };
-  // (H + 2 * pad - R * dilation) / stride + 1, PyCUTLASS's formula, is smaller for these; the last
-  // two are forced in its own tests.
+  // PyCUTLASS's formula, (H + 2 * pad - R * dilation) / stride + 1, gives less for these; its tests
+  // set the last two explicitly.
   for (const auto& [text, output] :
        {Given{"1,13,11,8,8,3,3|1|2|d2>0,0", {5, 4}}, Given{"1,13,11,8,8,3,3|1|2|d3>0,0", {4, 3}},
         Given{"2,4,5,8,8,3,6|0|1>0,0", {3, 3}}, Given{"2,2,3,8,8,3,5|1|1>0,0", {1, 1}}}) {
@@ -366,7 +367,7 @@ TEST_F(DescribeConvolutions, row_91_convolution_mode_reverses_the_taps) {
 
 // --- split k ------------------------------------------------------------------------------------
 
-// PyCUTLASS's size with less of everything but slices.
+// PyCUTLASS's size with all extents reduced, but as many slices.
 constexpr const char* split_case = "2,5,3,64,64,3,3|1|1>5,3";
 
 TEST_F(DescribeConvolutions, row_92_split_k) {

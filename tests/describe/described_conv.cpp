@@ -30,7 +30,7 @@ HeldTensor drawn(DType dtype, const Extents& shape, Draw& draw) {
   return tensor;
 }
 
-// Where an element of a packed tensor of 8-bit elements lies in an interleaved layout.
+// The offset of an element of a packed tensor of 8-bit elements in an interleaved layout.
 std::size_t interleaved_offset(Layout layout, const Extents& shape, const Extents& index) {
   const std::int64_t block = index[3] / 32;
   const std::int64_t inner = index[1] * shape[2] + index[2];
@@ -42,7 +42,7 @@ std::size_t interleaved_offset(Layout layout, const Extents& shape, const Extent
   return static_cast<std::size_t>(in_block + index[3] % 32);
 }
 
-// The bytes of a tensor in a layout, or those of NHWC from a layout.
+// Converts the bytes of a tensor from NHWC to a layout, or back.
 std::vector<std::uint8_t> reordered(const std::vector<std::uint8_t>& from, const Extents& shape,
                                     Layout layout, bool into_layout) {
   if (layout == Layout::TensorNHWC) return from;

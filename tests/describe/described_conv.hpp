@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A described convolution on an emulated device, or on a GPU: random whole numbers in, poison in D,
-// and the definition as the reference.
+// A described convolution on an emulated device or a GPU: random integers, poison in D, and the
+// definition as the reference.
 #pragma once
 
 #include <gemmery/buffer.hpp>
@@ -22,7 +22,7 @@ using gemmery::tests::ConvCase;
 using gemmery::tests::Extents;
 using gemmery::tests::HeldTensor;
 
-// A problem as the lists of tests/support/convolution_cases.hpp write it.
+// Parses a problem in the form of the lists in tests/support/convolution_cases.hpp.
 ConvCase read_case(std::string_view text);
 Conv2dProblemSize size_of(const ConvCase& conv);
 
@@ -34,7 +34,7 @@ struct ConvSketch {
   int stages = 3;
   std::array<int, 3> warps{2, 2, 1};
   std::array<int, 3> instruction{16, 8, 16};
-  Element ab = Element::float16;  // of the instruction
+  Element ab = Element::float16;  // the instruction's type
   Element accumulator = Element::float32;
   Element cd = Element::float32;
   OpcodeClass opcode_class = OpcodeClass::TensorOp;
@@ -55,15 +55,15 @@ class DescribedConv {
   Conv2dArguments arguments();
   void run();
   void download();
-  // alpha * sum + beta * c, or what `finish` says, rounded to D's type once; the first element that
-  // differs, or "".
+  // Compares D with alpha * sum + beta * c, or the result of `finish`, rounded to D's type once.
+  // Returns the first element that differs, or "".
   std::string first_difference(const Finish& finish = {}) const;
 
   const std::vector<std::uint8_t>& result() const { return d_.bytes(); }
   const Conv2dOperation& operation() const { return operation_; }
   Stream stream() const { return Stream::of(nullptr, device_); }
   Buffer& memory(std::size_t operand) { return memory_[operand]; }
-  // True if A and B are as they were before the run.
+  // True if the run did not change A and B.
   bool kept_inputs() const;
 
  private:
@@ -79,7 +79,7 @@ class DescribedConv {
   std::vector<std::vector<std::uint8_t>> sent_;
 };
 
-// Runs sizes and expects every element exactly.
+// Runs sizes and compares every element exactly.
 void expect_exact(const ConvSketch& sketch, const std::vector<std::string_view>& cases,
                   const Conv2dOptions& options = {.output_op = {.alpha = 1, .beta = 2}});
 

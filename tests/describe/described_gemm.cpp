@@ -128,7 +128,7 @@ void DescribedGemm::upload() {
   }
 }
 
-// Products of an array lie apart, the last one first; others are one part.
+// The products of an array are separate parts in memory, the last one first; others are one part.
 std::size_t DescribedGemm::parts() const {
   return options_.gemm_mode == Mode::Array ? static_cast<std::size_t>(options_.batch) : 1;
 }

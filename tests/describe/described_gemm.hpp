@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// A described GEMM on an emulated device, or on a GPU: random integers in, poison in D, and a
-// reference that adds up in float64.
+// SPDX-License-Identifier: Apache-2.0 A described GEMM on an emulated device or a GPU: random
+// integers, poison in D, and a reference with float64 sums.
 #pragma once
 
 #include <gemmery/buffer.hpp>
@@ -17,7 +16,7 @@
 
 namespace gemmery::describe::tests {
 
-// Elements of one operand on the host, in the order of its memory.
+// The elements of one operand on the host, in memory order.
 class Operand {
  public:
   Operand() = default;
@@ -45,10 +44,10 @@ class Operand {
   std::vector<std::byte> memory_;
 };
 
-// GEMMERY_TEST_DEVICE, by default an emulated A100.
+// GEMMERY_TEST_DEVICE; default: an emulated A100.
 Device test_device();
 
-// The D that is expected of an accumulator and C.
+// Computes the expected D from an accumulator and C.
 using Finish = std::function<double(double accumulated, double c)>;
 
 class DescribedGemm {
@@ -56,11 +55,11 @@ class DescribedGemm {
   DescribedGemm(const GemmOperationUniversal& operation, const GemmCoord& size,
                 GemmOptions options = {}, Device device = test_device());
 
-  // Integers of the ranges that PyCUTLASS tests with.
+  // Integers in the ranges of PyCUTLASS's tests.
   void fill(std::uint32_t seed = 1);
   void fill(std::uint32_t seed, int low, int high);
 
-  // Copies in, runs, copies D out. D holds poison before.
+  // Copies the operands to the device, runs, copies D back. D is poisoned before.
   void run();
   GemmArguments arguments();
   GemmPointers pointers();
@@ -68,8 +67,8 @@ class DescribedGemm {
   void download();
   void launch(const GemmArguments& arguments) const;
 
-  // alpha * accumulated + beta * c, or what `finish` says, rounded to D's type once; the first
-  // element that differs, or "".
+  // Compares D with alpha * accumulated + beta * c, or the result of `finish`, rounded to D's type
+  // once. Returns the first element that differs, or "".
   std::string first_difference(const Finish& finish = {}) const;
   double accumulated(std::int64_t product, std::int64_t row, std::int64_t column) const;
 
@@ -78,7 +77,7 @@ class DescribedGemm {
   Stream stream() const;
   void* d_on_device() const { return memory_[3].data(); }
   const void* c_on_device() const { return memory_[2].data(); }
-  std::vector<std::byte> b_after() const;  // B as it is on the device now
+  std::vector<std::byte> b_after() const;  // B on the device after the run
 
  private:
   std::size_t parts() const;
@@ -101,30 +100,30 @@ struct Sketch {
   int stages = 3;
   std::array<int, 3> warps{2, 2, 1};
   std::array<int, 3> instruction{16, 8, 16};
-  Element ab = Element::float16;        // of the instruction
-  std::optional<Element> tensors = {};  // of A and B, where they differ
+  Element ab = Element::float16;        // the instruction's type
+  std::optional<Element> tensors = {};  // the type of A and B if it differs
   Element accumulator = Element::float32;
   Element cd = Element::float32;
   OpcodeClass opcode_class = OpcodeClass::TensorOp;
   MathOperation operation = MathOperation::multiply_add;
   std::array<Layout, 3> layouts{Layout::RowMajor, Layout::ColumnMajor, Layout::RowMajor};
-  std::optional<std::array<int, 3>> alignments = {};  // by default the widest
+  std::optional<std::array<int, 3>> alignments = {};  // default: the widest
   SwizzlingFunctor swizzle = SwizzlingFunctor::IdentitySwizzle1;
-  std::optional<EpilogueFunctor> functor = {};  // by default LinearCombination
+  std::optional<EpilogueFunctor> functor = {};  // default: LinearCombination
 };
 GemmDescription description_of(const Sketch& sketch);
 GemmOperationUniversal operation_of(const Sketch& sketch);
 
-// A description of the smallest tile that serves a row of the table of combinations.
+// A description with the smallest tile that supports a row of the table of combinations.
 GemmDescription description_of_row(const Combination& row);
 
-// Runs small and ragged sizes of an operation and expects every element of D exactly.
+// Runs small sizes of an operation, with partial tiles, and compares every element of D exactly.
 void expect_exact(const Sketch& sketch, const std::vector<GemmCoord>& sizes,
                   const GemmOptions& options = {.output_op = {.alpha = 1, .beta = 2}},
                   Device device = test_device());
 
-// Sizes after PyCUTLASS's universal sweep, cut to what an emulator runs quickly: one access and
-// ragged tiles in M and N; K about and beyond the stages.
+// Sizes similar to PyCUTLASS's universal sweep, reduced to those that an emulator runs quickly: one
+// access and partial tiles in M and N; K near and above that of all stages.
 std::vector<GemmCoord> swept_sizes(const Sketch& sketch);
 
 }  // namespace gemmery::describe::tests

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functors, step by step as their names stand for, on an emulated device.
+// The functors on an emulated device, with the steps that their names mean.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -116,7 +116,7 @@ TEST_F(DescribeFunctors, row_39_accumulators_of_2_to_the_22) {
 
 // --- activations --------------------------------------------------------------------------------
 
-// D of one product whose accumulators are the given values.
+// D of a product whose accumulators are the given values.
 std::vector<double> activated(Activation activation, const std::vector<double>& values,
                               std::vector<double> arguments = {}) {
   DescribedGemm gemm(

@@ -23,7 +23,7 @@ using enum Element;
 const Device device = test_device();
 const OutputOp one_and_two{.alpha = 1, .beta = 2};
 
-// Problems in memory of their own, with poison in every D.
+// Problems, each with its own memory, and poison in every D.
 class Problems {
  public:
   Problems(const GemmOperationGrouped& operation, std::vector<GemmCoord> sizes)
@@ -47,7 +47,7 @@ class Problems {
     return all;
   }
   GemmGroupedArguments arguments() { return {operation_, sizes_, pointers(), device, one_and_two}; }
-  // The first element of any problem that differs, or "".
+  // Runs the problems. Returns the first element that differs, or "".
   std::string run() {
     const Stream stream = Stream::of(nullptr, device);
     operation_.run(arguments(), stream);
@@ -71,7 +71,7 @@ class Problems {
   std::vector<DescribedGemm> gemms_;
 };
 
-// Of multiples of `step`, some of no rows, some of equal sizes.
+// Random sizes, multiples of `step`; some have no rows, some are equal.
 std::vector<GemmCoord> sizes_of(std::size_t count, int step, std::uint32_t seed) {
   std::mt19937 random(seed);
   const auto extent = [&](int least, int most) {
@@ -164,7 +164,8 @@ TEST_F(DescribeGrouped, row_60_any_number_of_problems) {
   EXPECT_TRUE(none.kernels().empty());
 }
 
-// What the arguments keep on the device outlives the operation and the lists they were made from.
+// The arguments own their data on the device, which outlives the operation and the lists that they
+// were made from.
 TEST_F(DescribeGrouped, row_60_arguments_own_what_a_run_needs) {
   Problems problems(GemmOperationGrouped(description_of(half)), sizes_of(9, 8, 61));
   const GemmGroupedArguments arguments = [&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The math instructions of the table of valid combinations, each on an emulated device.
+// Each math instruction of the table of valid combinations, on an emulated device.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ TEST_F(DescribeInstructions, row_07_tensor_op_f64_8x8x4) {
 
 TEST_F(DescribeInstructions, row_08_tensor_op_f32_by_tf32) {
   expect_exact(tf32, {{4, 4, 4}, {140, 120, 92}});
-  // Random reals: each factor is off by 2^-11 of itself at most, the sums by far less.
+  // Random reals: the relative error of each factor is at most 2^-11, that of sums far less.
   DescribedGemm gemm(operation_of(tf32), {64, 64, 512});
   std::mt19937 random(8);
   std::uniform_real_distribution<double> reals(-1, 1);
@@ -79,7 +79,7 @@ TEST_F(DescribeInstructions, row_11_tensor_op_16x8x8_bf16) {
   expect_exact(sketch, swept_sizes(sketch));
 }
 
-// The largest error against float64 over reals of (-1, 1).
+// The largest error, compared with float64, for reals in (-1, 1).
 double largest_error(const Sketch& sketch, const GemmCoord& size) {
   DescribedGemm gemm(operation_of(sketch), size);
   std::mt19937 random(12);
@@ -193,7 +193,7 @@ const Sketch saturating{.tile = {32, 32, 128},
 
 TEST_F(DescribeInstructions, row_18_int8_saturates) {
   expect_exact(saturating, swept_sizes(saturating));
-  // 2^18 products of 127 * 127 are beyond int32, those of 127 * -128 below it.
+  // 2^18 products of 127 * 127 exceed int32, those of 127 * -128 are below its range.
   for (const int sign : {1, -1}) {
     DescribedGemm gemm(operation_of(saturating), {16, 16, std::int64_t{1} << 18});
     gemm.fill(18, 127, 127);

@@ -182,7 +182,7 @@ TEST_F(DescribeModes, row_87_arrays_of_pointers) {
   }
 }
 
-// Each product's memory where it is, all in one launch.
+// Products at any addresses, all in one launch.
 TEST_F(DescribeModes, row_87_arrays_are_one_launch) {
   for (const OpcodeClass opcode_class : {OpcodeClass::TensorOp, OpcodeClass::Simt}) {
     const bool is_simt = opcode_class == OpcodeClass::Simt;

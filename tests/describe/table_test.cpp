@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// What a description may say: values, the table of valid combinations, and refusals by field before
-// any compiler starts.
+// SPDX-License-Identifier: Apache-2.0 Valid descriptions: values, the table of valid combinations,
+// and errors that name a field, without any compilation.
 #include <gtest/gtest.h>
 
 #include <gemmery/discovery.hpp>
@@ -29,7 +28,7 @@ bool is_row(const MathInstruction& asked) {
   return false;
 }
 
-// The field that a description is refused by.
+// The field in the error of a description.
 std::string refused_field(const GemmDescription& description) {
   return error_of([&] { GemmOperationUniversal{description}; }).operand();
 }
@@ -90,7 +89,7 @@ TEST(DescribeTable, row_22_what_is_in_the_table_builds_and_what_is_not_is_refuse
                                           static_cast<MathOperation>(operation)};
               if (is_row(asked)) continue;
               description.tile_description.math_instruction = asked;
-              if (++refused % 97 != 0) continue;  // every error is a string or two
+              if (++refused % 97 != 0) continue;  // only some, since errors are slow
               EXPECT_TRUE(fields.contains(refused_field(description))) << to_string(asked);
             }
   const std::chrono::duration<double, std::milli> elapsed =
@@ -103,7 +102,7 @@ TEST(DescribeTable, row_22_the_documented_table_is_the_one_that_is_searched) {
   EXPECT_EQ(combinations().size(), 38U);
 }
 
-// One field of a description that is wrong, and the name it is refused by.
+// A description with one invalid field, and the name in the error.
 struct Refusal {
   const char* field;
   std::function<void(GemmDescription&)> spoil;

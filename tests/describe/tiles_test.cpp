@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles, stages, warps, alignments and swizzles: what is described is what runs.
+// Tiles, stages, warps, alignments and swizzles: the kernel that runs has the described ones.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -91,7 +91,7 @@ struct Tile {
 };
 
 // The order in which PyCUTLASS's IdentitySwizzleN visits tiles: block (x, y) of the grid is tile
-// (x >> log, (y << log) + (x & ((1 << log) - 1))), x first; tiles beyond the edge are left out.
+// (x >> log, (y << log) + (x & ((1 << log) - 1))), x first; tiles out of bounds are skipped.
 std::vector<Tile> identity_order(int n, unsigned rows, unsigned columns) {
   const int log = n >= 8 && columns >= 6   ? 3
                   : n >= 4 && columns >= 3 ? 2

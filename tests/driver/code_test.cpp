@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code in a driver: loaded once, unloaded if nothing can need it.
+// Code in a driver: loaded once, unloaded if it cannot be needed any more.
 #include "driver/code.hpp"
 
 #include <gtest/gtest.h>
@@ -112,7 +112,7 @@ TEST_F(CodeInADriver, twenty_four_threads_load_launch_and_let_go) {
       });
     }
   }
-  // All is unloaded but what was launched, of which each that was alive at once counts.
+  // All code is unloaded except launched code.
   const FakeCounts counts = fake_counts();
   EXPECT_GE(counts.libraries_loaded - counts.libraries_unloaded, 1);
   EXPECT_LE(counts.libraries_loaded - counts.libraries_unloaded, 2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What we declare of the driver API against the toolkit's header, where that is installed.
+// Compares the library's declarations of the driver API with the toolkit's header, if that is
+// installed.
 #include "driver/cuda_api.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work is done at once when it is put on a stream, or recorded where the stream is being captured.
+// Work is executed at once when it is enqueued, or recorded if the stream is being captured.
 #include "tests/driver/fake_driver.hpp"
 
 #include <algorithm>
@@ -102,8 +102,7 @@ StreamHandle* resolve(driver::cuda::Stream stream) {
   return current() == nullptr ? nullptr : &state().default_streams[current()->device];
 }
 
-// A call that a capture in progress forbids, unless this thread has said that it knows what it
-// does.
+// Refuses a call that a capture in progress forbids, unless this thread has relaxed its mode.
 Result refuse_where_captured() {
   State& all = state();
   const Lock lock(all.mutex);
@@ -345,7 +344,7 @@ Result allocate(DevicePointer* pointer, std::size_t bytes, MemoryPool pool,
   }
   if (bytes > memory_bytes) return Result::out_of_memory;
   void* const memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  std::memset(memory, 0xA5, bytes);  // nobody may count on zeros
+  std::memset(memory, 0xA5, bytes);  // callers must not rely on zeros
   *pointer = driver::device_pointer(memory);
   state().allocations[*pointer] = {pool, bytes};
   pool->used += bytes;
@@ -390,7 +389,7 @@ Result set_bytes(DevicePointer to, unsigned char value, std::size_t bytes,
   return put(stream, [=] { std::memset(host(to), value, bytes); });
 }
 
-// Handles live as long as the driver, which is as long as the process; here leak checkers see them.
+// Handles live as long as the process. They are kept here so that leak checkers find them.
 template <class Handle>
 Handle* keep_handle(Handle handle) {
   static auto* const mutex = new std::mutex;
@@ -444,7 +443,7 @@ Result launch_kernel(const LaunchConfig* config, Function function, void** param
   if (stream->device != function->device) return Result::invalid_value;
   const auto found = state().kernels.find(function->entry);
   if (found == state().kernels.end()) return Result::not_found;
-  // As the real driver does: the parameters are taken now, not when the work is done.
+  // As in the real driver, the parameters are copied now, not when the work is executed.
   const auto* const bytes = static_cast<const unsigned char*>(parameters[0]);
   auto taken =
       std::make_shared<std::vector<unsigned char>>(bytes, bytes + found->second.parameter_bytes);

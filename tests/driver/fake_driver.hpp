@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// A driver whose devices are the host's memory, for tests of driver and runtime with no GPU: it
-// keeps the rules of contexts, captures and pools that a real one keeps, counts calls, and runs a
-// "kernel" by calling a function that the test named.
+// SPDX-License-Identifier: Apache-2.0 A driver whose devices use host memory, for tests of driver
+// and runtime without a GPU: it enforces a real driver's rules of contexts, captures and pools,
+// counts calls, and runs a "kernel" by calling a function of the test.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace gemmery::tests {
 
-// One launch as the driver saw it. `parameters` points at the bytes of the kernel's struct.
+// One launch. `parameters` points to the bytes of the kernel's struct.
 struct FakeLaunch {
   std::string entry;
   int device = 0;
@@ -25,10 +24,10 @@ using FakeKernel = std::function<void(const FakeLaunch&)>;
 // Registers the driver for DeviceType::emulated, with two devices of sm_90; once per process.
 const driver::Driver& install_fake_driver();
 
-// What the entry of a cubin does when it is launched, and how many bytes its parameters are.
+// Defines the function that runs for an entry of a cubin, and the size of its parameters in bytes.
 void define_fake_kernel(const std::string& entry, std::size_t parameter_bytes, FakeKernel kernel);
 
-// What happened since the last `reset_fake_counts`.
+// Counters since the last `reset_fake_counts`.
 struct FakeCounts {
   int launches = 0;
   int allocations = 0;
@@ -38,15 +37,15 @@ struct FakeCounts {
   int capture_queries = 0;
   int context_pushes = 0;
   int memsets = 0;
-  int calls_refused_in_capture = 0;  // each would have ended a real capture
+  int calls_refused_in_capture = 0;  // each would invalidate a real capture
 };
 FakeCounts fake_counts();
 void reset_fake_counts();
 
-// Lets the next call of a function fail; the name as in the manual.
+// Makes the next call of a function fail; the name is the manual's.
 void fail_next(const std::string& function, driver::cuda::Result result);
 
-// The context that is current in this thread.
+// This thread's current context.
 driver::cuda::Context fake_current_context();
 void set_fake_current_context(driver::cuda::Context context);
 

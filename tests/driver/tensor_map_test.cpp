@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of tensor maps, each refused by its name before the driver is asked.
+// The rules of tensor maps: an error names the violated one before the driver is called.
 #include "driver/tensor_map.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ driver::TiledTensorMap good_view() {
           .swizzle = driver::cuda::TensorMapSwizzle::bytes128};
 }
 
-// What breaks a rule of a view, and the field that the error names.
+// A change of a view that violates a rule, and the field in the error.
 template <class View>
 struct BrokenRule {
   const char* field;

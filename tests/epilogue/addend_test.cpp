@@ -18,7 +18,7 @@ std::optional<std::string> added_name(const std::string& text) {
   return input ? std::optional(graph.inputs[*input]) : std::nullopt;
 }
 
-// The name of the tensor that has the addend's number; empty for none.
+// The name of the tensor with the addend's number; empty if there is none.
 std::string addend_of(const std::string& words) {
   const EpilogueId epilogue = parse_problem("gemm 8x8x8 a=bf16 " + words).problem.epilogue;
   int left = find_addend(epilogue);

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Brief formulas: for which results they are used, that they are emitted, and that verification
-// then applies their errors.
+// SPDX-License-Identifier: Apache-2.0 Brief formulas: the results for which they are used, their
+// code, and their errors in verification.
 #include "epilogue/brief.hpp"
 
 #include <gmock/gmock.h>
@@ -79,7 +78,7 @@ Interval gelu_of(double x, bool is_brief) {
   return machine.output(0);
 }
 
-// bfloat16 rounds by up to 2^-9 of a result at least.
+// The rounding error of bfloat16 is up to 2^-9 of a result.
 TEST(BriefFormulas, err_by_less_than_a_third_of_the_rounding_of_results) {
   constexpr double third = 0x1p-9 / 3;
   for (const double x : {-3.0, -1.0, -0.1, 0.3, 2.0, 7.0}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost of a program as discovery estimates it.
+// Discovery's estimate of a program's cost.
 #include "epilogue/cost.hpp"
 
 #include <gtest/gtest.h>

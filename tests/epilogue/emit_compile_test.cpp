@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emitted epilogues compile, and on the emulator compute to the bit what the host computes, where
-// every operation of a program is exact or rounded once.
+// Emitted epilogues compile, and on the emulator give the host's results bit for bit if every
+// operation of a program is exact or rounded once.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int samples = 64;         // threads of the block
 constexpr int columns = 4;          // accum and the operands
-constexpr std::size_t results = 2;  // D and one more
+constexpr std::size_t results = 2;  // D and another one
 
 EpilogueId intern_full(const Program& program) {
   EpilogueRules rules{program, {}};
@@ -41,7 +41,7 @@ constexpr std::string_view preamble = R"(
 #include <device/abi/epilogue.hpp>
 #include <device/epilogue/operations.cuh>
 
-// A row of values and one of results for each thread of each program.
+// One row of values and one of results for each thread of each program.
 template <class Epilogue, class T>
 __device__ void run(const T* values, T* results, int program) {
   const int row = program * blockDim.x + threadIdx.x;
@@ -72,7 +72,7 @@ std::string source_of(const std::vector<Program>& programs, std::string_view typ
 template <class T>
 std::vector<T> run_on_emulator(const std::vector<Program>& programs, const std::vector<T>& values,
                                std::string_view type, bool is_brief = false) {
-  // Without contraction: the host rounds products before it adds.
+  // Without contraction, since the host rounds products before additions.
   const std::string ptx = jit::compile({.source = source_of(programs, type, is_brief),
                                         .entry = "all",
                                         .target = {90, 'a'},
@@ -160,8 +160,8 @@ TYPED_TEST(EmittedPrograms, compute_what_the_host_computes) {
   }
 }
 
-// What is foretold of zeros comes true to the last bit, by brief formulas, too: of every operation
-// by itself and of expressions over all of them.
+// Predicted results for zeros are correct bit for bit, also with brief formulas: for each operation
+// alone and for expressions over all of them.
 TEST(EmittedPrograms, make_of_zeros_what_is_foretold) {
   tests::RandomExpressions random(gemmery::tests::random_seed());
   std::vector<Program> programs;
@@ -191,7 +191,7 @@ TEST(EmittedPrograms, make_of_zeros_what_is_foretold) {
   EXPECT_GT(foretold, 30);
 }
 
-// As a comparison, NVVM 13.0 made of this minimum one that loses the sign of zero.
+// If the minimum is written as a comparison, NVVM 13.0 emits one that loses the sign of zero.
 TEST(EmittedMinimum, keeps_the_sign_of_zero_beside_a_constant) {
   const Program program(
       std::string_view("D = min(where(accum < accum, 1, 0), cast(leaky_relu(scale, -2), e5m2)); "
@@ -201,7 +201,7 @@ TEST(EmittedMinimum, keeps_the_sign_of_zero_beside_a_constant) {
   EXPECT_TRUE(is_same(got[0], -0.0)) << got[0];
 }
 
-// What the emulator would have to compute to a bound is compiled only.
+// Operations that are not exact on the emulator are only compiled.
 TEST(EmittedOperations, of_every_row_compile) {
   tests::RandomExpressions random(gemmery::tests::random_seed());
   std::vector<Program> programs;

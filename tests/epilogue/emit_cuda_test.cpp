@@ -81,7 +81,7 @@ TEST(EmitStruct, truth_values_are_bool_and_constants_exact) {
   EXPECT_THAT(text, HasSubstr("T(__longlong_as_double(0x7ff8000000000000LL))"));
 }
 
-// NVRTC warns of such literals, and no source may be warned of.
+// NVRTC warns about such literals, and sources must compile without warnings.
 TEST(EmitStruct, constants_beyond_float_are_bits) {
   const std::string text =
       emit_struct(intern_with_tensors("D = min(max(accum, -1e39), 1e-46)"), false);
@@ -100,8 +100,8 @@ TEST(EmitStruct, casts_name_type_rounding_and_overflow) {
                               "gemmery::abi::Overflow::saturate>(v0)"));
 }
 
-// 50 us are promised for ten operations on a machine that does nothing else; the bound here leaves
-// room for sanitizers and a busy one.
+// The goal is 50 us for ten operations on an idle machine; the limit here allows for sanitizers and
+// a busy machine.
 TEST(EmitStruct, ten_operations_are_read_checked_and_emitted_at_once) {
   constexpr std::string_view text =
       "t = gelu(accum * number_a + bias); "

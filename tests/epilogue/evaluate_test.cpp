@@ -31,7 +31,7 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 bool is_same(double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); }
 
-// Of values in the order of tests::operand_names, which of them the graph reads.
+// The values that the graph reads, from values in the order of tests::operand_names.
 std::vector<double> inputs_of(const Graph& graph, const Values& values) {
   std::vector<double> inputs;
   for (const std::string& name : graph.inputs)
@@ -151,7 +151,7 @@ Interval run_interval(const Expression& value, const Interval& x) {
   return run_interval(Program{{"D", value}}, x);
 }
 
-// sigmoid(20) may be rounded to 1, which no end of its interval is.
+// sigmoid(20) may be rounded to 1, which is not an end of its interval.
 TEST(Interval, of_a_power_holds_1_where_a_base_of_1_or_an_exponent_of_0_may_stand_beside_nan) {
   const Interval base =
       run_interval(Program(std::string_view("D = sigmoid(accum) ** nan")), Interval::exactly(20));
@@ -200,7 +200,7 @@ TEST(Interval, holds_what_float32_computes_from_anywhere_in_it) {
       const double share = static_cast<double>(random() % 4097) / 4096;
       const double x = std::isfinite(values[0]) ? values[0] + spread * (2 * share - 1) : values[0];
       machine.accumulator()[at] = static_cast<float>(x);
-      // Rounding may have left the interval.
+      // The rounded result may be outside of the interval.
       if (!sum.contains(machine.accumulator()[at]))
         machine.accumulator()[at] = static_cast<float>(values[0]);
     }

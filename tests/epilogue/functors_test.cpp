@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functors' steps, their limits and what they refuse.
+// The functors' steps, limits and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -134,7 +134,7 @@ TEST(Functors, activations_are_those_of_their_names) {
   EXPECT_EQ(activated(Activation::hardswish, 0), 0);
   EXPECT_EQ(activated(Activation::hardswish, 3), 3);
   EXPECT_TRUE(std::isfinite(activated(Activation::silu, -100)));
-  // Published values of the form with erf, to the digits that are given.
+  // Published values of the formula with erf, to the given digits.
   EXPECT_NEAR(activated(Activation::gelu, 1), 0.8413447, 1e-6);
   EXPECT_NEAR(activated(Activation::gelu, -3), -0.0040497, 1e-6);
   EXPECT_NEAR(activated(Activation::tanh, 0.5), std::tanh(0.5), 2e-7);

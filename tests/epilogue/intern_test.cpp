@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids and digests: equal for what is equal, from any thread and in any process.
+// Ids and digests: equal for equal epilogues, in any thread and process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,7 +88,7 @@ TEST(Intern, leaves_out_what_is_not_stored_and_what_only_that_reads) {
 TEST(Intern, digests_are_known_from_one_version_to_the_next) {
   const EpilogueId id = intern({read("D = gelu(accum + bias); amax = amax(D)"),
                                 {row_vector("bias"), {.name = "amax", .is_output = true}}});
-  EXPECT_EQ(digest(id), "29b6cd2cbc5a");  // an entry of a cache on a disk is found by it
+  EXPECT_EQ(digest(id), "29b6cd2cbc5a");  // a key of cached code, must not change
   EXPECT_EQ(find_epilogue(digest(id)), id);
   EXPECT_EQ(find_epilogue("0123456789ab"), default_epilogue);
   EXPECT_EQ(digest(default_epilogue), "");

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Every operation on intervals between the numbers where floating point changes its ways (zeros of
-// both signs, the smallest and the largest numbers, infinities, NaN, small integers of either
-// parity): what float32 computes from any of these numbers lies in the interval of the result.
+// SPDX-License-Identifier: Apache-2.0 Every operation on intervals between special numbers (zeros
+// of both signs, the smallest and the largest numbers, infinities, NaN, odd and even small
+// integers): the float32 result for any of these numbers must be in the result's interval.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +42,7 @@ constexpr float edges[] = {-Limits::infinity(),
                            Limits::max(),
                            Limits::infinity()};
 
-// What an operand may be, and those of the edges (and NaN) that it may be.
+// An operand's interval, and the special numbers in it.
 struct Operand {
   Interval interval;
   std::vector<float> samples;
@@ -58,7 +57,7 @@ struct Operand {
 std::vector<Operand> all_operands() {
   std::vector<Operand> operands{Operand(Interval::exactly(nan))};
   for (const float low : edges) {
-    // Float32 has but the edge itself in this one; no end of it is the edge.
+    // The only float32 number in this interval is the special one, which is not an end.
     if (std::isfinite(low)) operands.emplace_back(Interval::around(low, 1e-50));
     for (const float high : edges)
       for (const bool may_be_nan : {false, true})
@@ -68,7 +67,7 @@ std::vector<Operand> all_operands() {
   return operands;
 }
 
-// One operation as a program of the sums, `a` and `b`.
+// A program with one operation on the accumulator, `a` and `b`.
 Program program_of(const OpRow& row) {
   const bool takes_truth = row.kind == OpKind::logical || row.kind == OpKind::choose;
   std::string call = std::string(row.name) + (takes_truth ? "(accum > 0" : "(accum");
@@ -158,8 +157,8 @@ float reduce(Reduction kind, std::span<const float> values) {
   return result;
 }
 
-// Three numbers, and NaN among them, in every order: each as itself, and as one that the interval
-// from it to the next edge holds.
+// Three numbers, including NaN, in every order: each as a point, and as the interval to the next
+// special number.
 TEST(IntervalEdgesOfReductions, hold_every_order) {
   std::vector<float> numbers(std::begin(edges), std::end(edges));
   numbers.push_back(nan);
@@ -187,7 +186,7 @@ TEST(IntervalEdgesOfReductions, hold_every_order) {
         }
 }
 
-// Where narrow types round, saturate and overflow, besides.
+// Further special numbers: those at which narrow types round, saturate and overflow.
 std::vector<double> edges_of_casts() {
   std::vector<double> numbers(std::begin(edges), std::end(edges));
   for (const double turn : {0.25, 127.5, 255.5, 448.0, 464.0, 57344.0, 61440.0, 65504.0, 65520.0})

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Programs that users of other interfaces write, one row for each that is known to fail there or to
-// give wrong answers. Here it computes the result of a plain loop, or gives one error with its
-// place and reason.
+// SPDX-License-Identifier: Apache-2.0 Programs of users of other interfaces, one row for each that
+// is known to fail there or to give wrong results. Here each computes the result of a plain loop,
+// or gives one error with its place and reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>
@@ -39,7 +38,7 @@ std::vector<std::int64_t> shape_of(std::string_view dims) {
   return shape;
 }
 
-// A tensor of small whole numbers, which every type holds and sums of which are exact.
+// A tensor of small integers, which are exact in every type, as are their sums.
 class Memory {
  public:
   Memory(std::string_view dims, DType dtype, bool is_column_major)
@@ -63,7 +62,7 @@ class Memory {
 
   Tensor view() const { return Tensor(bytes_.data(), dtype_, shape_, strides_); }
 
-  // The element that belongs to one of out's, by NumPy's rule.
+  // The element for an element of out, by NumPy's broadcasting.
   double at(std::int64_t l, std::int64_t m, std::int64_t n) const {
     const std::int64_t index[] = {l, m, n};
     std::int64_t at = 0;
@@ -109,7 +108,7 @@ Operand number(std::string name, double value) {
   return {.name = std::move(name), .dims = "", .number = value};
 }
 
-// A product of whole numbers with the operands of a row, on the device of the host.
+// A product of integers with the operands of a row, on the CPU.
 class Bench {
  public:
   explicit Bench(const std::vector<Operand>& operands, DType input = DType::float32)
@@ -151,14 +150,14 @@ class Bench {
   Memory& result(const std::string& name) { return name == "D" ? out_ : tensors_.at(name); }
 
  private:
-  // a's columns and b's rows are `depth`: the letters serve as digits.
+  // a has `depth` columns and b has `depth` rows.
   Memory a_, b_;
   Memory out_{"lmn", DType::float32, false};
   std::map<std::string, Memory> tensors_;
   std::map<std::string, double> numbers_;
 };
 
-// One element as a row's loop sees it.
+// One element in a row's loop.
 struct Element {
   const Bench& bench;
   std::int64_t l, m, n;
@@ -195,7 +194,7 @@ double nothing_of(Reduction kind) {
   return kind == Reduction::max ? -infinity : kind == Reduction::min ? infinity : 0.0;
 }
 
-// What a result holds at one element of out: of what is reduced, over all that fall together.
+// The expected value of a result at one element of out; for a reduction, over all its elements.
 double expected_at(const Bench& bench, const Result& result, const std::string& dims,
                    const Element& at) {
   if (result.reduction == Reduction::none) return result.loop(at);
@@ -395,7 +394,7 @@ std::vector<Works> works() {
        std::nullopt,
        DType::int8},
 
-      // An operand of any name is what its shape says.
+      // An operand's shape determines its kind, whatever its name.
       {"C is a vector",
        "def f(accum, C): return accum + C",
        {{"C", "n"}},
@@ -461,8 +460,8 @@ struct Refused {
   std::string source;
   std::string text;
   std::vector<Operand> operands;
-  std::string operand;            // that the error names
-  std::vector<std::string> says;  // all of them
+  std::string operand;            // the operand in the error
+  std::vector<std::string> says;  // texts that the error contains
 };
 
 void PrintTo(const Refused& row, std::ostream* out) { *out << row.source << ": " << row.text; }

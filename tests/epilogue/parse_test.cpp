@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text form: what it means, what is refused, and with which words.
+// The text form: meaning, refusals, and error messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ constexpr Reads grammar[] = {
 
 INSTANTIATE_TEST_SUITE_P(grammar, TextForm, testing::ValuesIn(grammar));
 
-// What the peers' tables refuse or fail on, and this grammar reads.
+// Programs that other interfaces refuse or compute wrongly, and that this grammar accepts.
 constexpr Reads functions[] = {
     {"def f(accum, bias):\n  D = relu(accum + bias)\n  return D\n", "D = relu(accum + bias)"},
     {"def f(accum, bias): t = accum + bias; D = relu(t); return D, t",
@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(functions, TextForm, testing::ValuesIn(functions));
 struct Refused {
   std::string_view text;
   std::string_view got;   // the word and its place
-  std::string_view says;  // in what was expected or in the hint
+  std::string_view says;  // part of the expectation or the hint
 };
 
 void PrintTo(const Refused& row, std::ostream* out) { *out << testing::PrintToString(row.text); }

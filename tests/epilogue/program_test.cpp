@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs from expressions: what is equal, what rewriting may not change, what is refused.
+// Programs from expressions: equality, results that rewriting must not change, refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,8 +86,8 @@ TEST_F(RandomPrograms, compute_what_was_written_for_special_values_too) {
   }
 }
 
-// The same value with the operands of commutative operations in another order, comparisons turned
-// around and differences of negated values.
+// The same value with the operands of commutative operations in another order, reversed comparisons
+// and differences of negated values.
 Expression written_differently(const Expressed& value, tests::RandomExpressions& random) {
   if (value.kind == NodeKind::cast)
     return cast(written_differently(*value.operands[0], random), value.cast.dtype,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions at random, over all operations, with parts that are used more than once; and what
-// they compute as they are written, without any rewriting.
+// Random expressions over all operations, with parts that are used more than once, and their values
+// without any rewriting.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ class RandomExpressions {
     return std::uniform_int_distribution<std::size_t>(0, end - 1)(random_);
   }
 
-  // What is cast to; without any, expressions have no casts.
+  // The types of casts; if empty, expressions have no casts.
   std::vector<DType> cast_types = [] {
     std::vector<DType> all;
     for (const DTypeFacts& row : dtype_table)
@@ -54,7 +54,7 @@ class RandomExpressions {
     return all;
   }();
 
-  // Leaves, then as many operations on what was drawn before; the last number uses some of it.
+  // Draws leaves, then operations on earlier values; the last number is the result.
   Drawn draw(std::size_t operations) {
     Drawn drawn{{accum()}, {}};
     for (const char* const name : operand_names) drawn.numbers.push_back(operand(name));
@@ -80,7 +80,7 @@ class RandomExpressions {
   }
 
   const Expression& number(const Drawn& drawn) {
-    // What came last is used most, so that expressions grow.
+    // Recent values are used most, so that expressions grow.
     const std::size_t count = drawn.numbers.size();
     return drawn
         .numbers[below(2) == 0 ? count - 1 - below(std::min<std::size_t>(count, 4)) : below(count)];
@@ -105,7 +105,7 @@ class RandomExpressions {
       const bool wants_truth = row.kind == OpKind::logical || is_condition || is_counted;
       operands.push_back(wants_truth ? truth(drawn) : number(drawn));
     }
-    // Squares are rounded once, which the host's pow does not promise.
+    // The exponent is 3, since squares are rounded once, which the host's pow does not guarantee.
     if (op == Op::pow) operands[1] = Expression(3);
     Expression made = epilogue::apply(op, operands);
     const bool is_truth = row.kind == OpKind::compare || row.kind == OpKind::logical;

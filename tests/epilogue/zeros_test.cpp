@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of programs for zeros beyond the edge of out.
+// The results of programs for zeros out of bounds.
 #include "epilogue/zeros.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace gemmery::epilogue {
 namespace {
 
-// Of D, where the accumulator and all inputs are 0.
+// The value of D if the accumulator and all inputs are 0.
 std::optional<double> of_zeros(const std::string& text) {
   const Program program(text);
   const Graph& graph = program.graph();
@@ -40,7 +40,7 @@ TEST(Zeros, make_others_where_nothing_is_rounded) {
 }
 
 TEST(Zeros, are_not_foretold_through_what_is_rounded) {
-  // gelu(-50) is less than any double, but not what the device makes of it.
+  // gelu(-50) is smaller than any double, but the device's result need not be 0.
   for (const char* const text :
        {"D = exp(accum)", "D = sigmoid(accum)", "D = softplus(accum)", "D = accum + 1",
         "D = sigmoid(accum) - 0.5", "D = 1 / accum", "D = accum / 3", "D = log(accum)",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache when the system answers in rare ways; no other test of the cache covers these cases.
+// The cache with rare results of system calls that no other test covers.
 #include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ using jit::EntryState;
 using platform::FileCalls;
 using platform::Folder;
 
-// No file of this process grows beyond so many bytes.
+// Limits the size of this process's files.
 bool limits_files_to(rlim_t bytes) {
   std::signal(SIGXFSZ, SIG_IGN);
   const rlimit limit{bytes, bytes};
@@ -59,7 +59,7 @@ class CacheBranches : public testing::Test {
               const FileCalls& calls = platform::system_file_calls()) const {
     return Folder({::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), calls});
   }
-  // What the process's cache, which is this one, says in a process of its own.
+  // Whether a claim about the process's cache, which is this one, is true in a child process.
   bool holds_for_process_cache(const std::function<bool()>& claim) const {
     return holds_in_child([&] {
       setenv("GEMMERY_CACHE_DIR", cache().c_str(), 1);
@@ -141,7 +141,7 @@ TEST_F(CacheBranches, of_a_number_that_is_another_one_nothing_is_removed) {
   EXPECT_FALSE(root().remove(name, 1));
 }
 
-// Every error at the calls that are about one thing: by the long way, whatever comes before it.
+// Every error in each call on an entry, wherever the call occurs.
 TEST_F(CacheBranches, errors_of_calls_on_an_entry_are_told_apart) {
   struct Row {
     int error;
@@ -229,7 +229,7 @@ TEST_F(CacheBranches, without_a_ledger_that_can_be_opened_codes_are_kept_and_fou
   fs::create_directory(cache() + "/v1/ledger");
   DiskCache cache(settings());
   cache.keep(sample_key(2), sample_code(2));
-  cache.keep(sample_key(2), sample_code(2));  // there before: room that cannot be given back
+  cache.keep(sample_key(2), sample_code(2));  // an earlier entry, whose space cannot be freed
   EXPECT_TRUE(cache.find(sample_key(2)).code);
   EXPECT_TRUE(holds_for_process_cache([] { return clear_cache().entries == 2; }));
 }
@@ -243,7 +243,7 @@ TEST_F(CacheBranches, a_ledger_that_cannot_grow_is_lost_and_nothing_else) {
     ledger->write({.bytes = 5, .counters = {}});
     ledger.reset();
     DiskCache cache(settings());
-    cache.keep(sample_key(1), sample_code(1));  // room is asked for, and cannot be given back
+    cache.keep(sample_key(1), sample_code(1));  // space is needed and cannot be freed
     return cache.counters().not_kept == 1 &&
            !jit::read_ledger(root().folder(), platform::Owner::user).bytes;
   }));
@@ -323,7 +323,7 @@ TEST_F(CacheBranches, shared_caches_are_searched_one_after_the_other) {
 
 // --- folders and file systems -------------------------------------------------------------------
 
-// Calls of the system's, of which a test replaces some.
+// System calls, some of which a test replaces.
 FileCalls changed_calls;
 
 TEST_F(CacheBranches, file_systems_are_told_by_their_numbers) {
@@ -368,7 +368,7 @@ TEST_F(CacheBranches, trees_are_removed_to_a_depth_and_no_deeper) {
   EXPECT_TRUE(open(folder_.path()).remove_tree("nothing"));
   const Folder failing = open(folder_.path(), failing_calls());
   fs::create_directories(folder_ / "full/of");
-  set_fault_plan({.error = EACCES, .first = 1, .only = "openat"});  // of the listing
+  set_fault_plan({.error = EACCES, .first = 1, .only = "openat"});  // of the listing call
   EXPECT_TRUE(failing.remove_tree("full"));
 }
 
@@ -414,7 +414,7 @@ TEST_F(CacheBranches, a_file_of_root_is_believed_where_that_is_asked_for) {
 
 // --- identities of files ------------------------------------------------------------------------
 
-// A library's header with notes that a test spoils.
+// The bytes of an ELF file with notes, which a test corrupts.
 std::string library_text(const std::function<void(Elf64_Ehdr&, Elf64_Phdr&)>& spoil) {
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);

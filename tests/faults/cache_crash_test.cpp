@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RELIABILITY G11: processes that are killed at random points while they use the cache leave
-// nothing that hangs, fails or misleads those that come after.
+// RELIABILITY G11: processes that are killed at random points while they use the cache do not cause
+// hangs, failures or wrong results in later ones.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ TEST(CacheCrash, processes_killed_at_random_points_leave_a_cache_that_works) {
   std::mt19937_64 random(random_seed());
   TemporaryFolder folder(std::filesystem::temp_directory_path());  // on a disk
   jit::CacheSettings settings = settings_at(folder / "cache");
-  settings.most_bytes = 25'000;  // some of the twelve, so that there is always something to do
+  settings.most_bytes = 25'000;  // only some of the twelve entries fit
   int wrong = 0;
   std::chrono::steady_clock::duration longest{0};
   for (int turn = 0; turn < kills; ++turn) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RELIABILITY G12: whatever a system call does while code is searched or stored, the caller gets
-// the right code or none, and the cache works again when the fault is gone.
+// RELIABILITY G12: if any system call fails while code is searched or stored, the caller gets the
+// right code or none, and the cache works again after the fault.
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ using jit::DiskCache;
 
 bool is_soak() { return std::getenv("GEMMERY_SOAK") != nullptr; }
 
-// What a process does with the cache: keeps 1, finds 2, finds no 3, and makes room among others.
+// Uses of the cache: keeps 1, finds 2, does not find 3, evicts others, and so on.
 enum class Scene { keep, find, miss, evict, heal, discard };
 constexpr std::array scenes{Scene::keep,  Scene::find, Scene::miss,
                             Scene::evict, Scene::heal, Scene::discard};
@@ -37,7 +37,7 @@ class CacheFault : public testing::Test {
     return made;
   }
 
-  // The cache as the scene finds it: entries 2 and 4, entry 4 damaged for `heal`.
+  // The cache before the scene: entries 2 and 4; entry 4 is damaged for `heal`.
   void prepare(Scene scene) {
     std::filesystem::remove_all(folder_ / "cache");
     DiskCache cache(settings());
@@ -79,7 +79,7 @@ class CacheFault : public testing::Test {
     }
   }
 
-  // Every entry that is found is right, and what is missing can be kept.
+  // Every entry that is found is correct, and missing ones can be kept.
   void expect_working() {
     clear_fault_plan();
     for (const int number : {1, 2, 4, 5, 6, 7}) {
@@ -90,7 +90,7 @@ class CacheFault : public testing::Test {
     }
   }
 
-  // The plan strikes each call of the scene in turn, or some of them.
+  // Applies the plan to each call of the scene in turn, or to some of them.
   int strike_each_call(Scene scene, FaultPlan plan) {
     const int step = is_soak() ? 1 : 29;
     int plays = 0;
@@ -218,7 +218,7 @@ TEST_F(CacheFault, without_locks_the_bound_is_kept_to_within_a_few_entries) {
   EXPECT_TRUE(cache.find(sample_key(69)).code);
 }
 
-// The same once on a real file system that is full. Needs a mount of its own.
+// The same on a real file system that is full. Needs a mount.
 TEST_F(CacheFault, a_full_file_system_is_a_miss) {
   const std::string mounted = folder_ / "small";
   std::filesystem::create_directory(mounted);
@@ -241,7 +241,8 @@ TEST_F(CacheFault, a_full_file_system_is_a_miss) {
   EXPECT_LT(found, 12);
 }
 
-// RELIABILITY F26: nothing in a cache is a program. Needs a mount of its own.
+// RELIABILITY F26: the cache contains no programs, so it works on a file system mounted noexec.
+// Needs a mount.
 TEST_F(CacheFault, a_file_system_without_programs_is_as_good) {
   const std::string mounted = folder_ / "noexec";
   std::filesystem::create_directory(mounted);

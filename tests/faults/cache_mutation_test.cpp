@@ -37,7 +37,7 @@ class CacheMutation : public testing::Test {
   std::string cache() const { return folder_ / "cache"; }
   fs::path entry(int number) const { return entry_path(cache(), sample_key(number)); }
 
-  // A miss that is counted as what it is; afterwards the entry can be kept again.
+  // Expects a miss with its reason counted; afterwards the entry can be kept again.
   void expect_miss_and_recovery(int number, std::uint64_t CacheCounters::*reason) {
     DiskCache changed(settings_at(cache()));
     EXPECT_FALSE(changed.find(sample_key(number)).code);
@@ -115,9 +115,8 @@ TEST_F(CacheMutation, files_of_two_entries_mixed_are_damage) {
   }
 }
 
-// What an attacker would need who finds a second key with the hash of the first: the full text is
-// compared, so it stays a miss. Made here without a hash collision, by asking the entry for a key
-// that it does not hold.
+// An attacker may find a second key with the same hash. The full text is compared, so this is a
+// miss. Tested without a collision, by a request of a key that the entry does not have.
 TEST_F(CacheMutation, an_entry_under_the_right_hash_with_another_key_is_foreign) {
   keep(1);
   const auto own = DiskCache(settings_at(cache())).open_own();
@@ -126,7 +125,7 @@ TEST_F(CacheMutation, an_entry_under_the_right_hash_with_another_key_is_foreign)
   const jit::CacheKey moved{.conditions = sample_key(1).conditions + sample_key(1).source,
                             .source = ""};
   ASSERT_EQ(jit::entry_name(moved),
-            jit::entry_name(sample_key(1)));  // the same text, cut elsewhere
+            jit::entry_name(sample_key(1)));  // the same text, split at another place
   DiskCache cache_of_moved(settings_at(cache()));
   EXPECT_FALSE(cache_of_moved.find(moved).code);
   EXPECT_EQ(cache_of_moved.counters().foreign, 1U);

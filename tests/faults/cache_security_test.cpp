@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RELIABILITY §7.4, S1 to S5 and S16, and the failures F25, F27 and F28: folders that others may
-// write into, links, entries that are not what they seem, users that are not who they were. Where
-// permissions matter the test drops to a user without any; that needs root.
+// write into, links, forged entries, changed users. Tests of permissions switch to a user without
+// any, which requires root.
 #include <fcntl.h>
 #include <grp.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ using jit::DiskCache;
 constexpr uid_t nobody = 65534;
 constexpr uid_t somebody_else = 12345;
 
-// Whether `claim` holds in a child that is this user and has no rights; false where it hangs.
+// Whether `claim` is true in a child with this user id and no privileges; false if it hangs.
 bool holds_as(uid_t user, const std::function<bool()>& claim) {
   const auto claim_as_user = [&] {
     const bool is_dropped =
@@ -39,7 +39,7 @@ bool holds_as(uid_t user, const std::function<bool()>& claim) {
   return holds_in_child(claim_as_user, 20);
 }
 
-// The code is right in any case; whether it came from, or went into, the cache at this place.
+// The code is correct in any case. Says whether it came from, or was kept in, the cache.
 struct Use {
   bool was_right = false;
   bool is_kept = false;
@@ -136,7 +136,7 @@ TEST_F(CacheSecurity, folders_of_another_user_are_refused) {
   EXPECT_TRUE(holds_as(nobody, [&] { return is_refused(inside, "belongs to user 12345"); }));
   const std::string theirs = make("theirs_too", 0755, somebody_else, somebody_else);
   EXPECT_TRUE(holds_as(nobody, [&] { return is_refused(theirs, "belongs to user 12345"); }));
-  // Root, too, does not take a user's word.
+  // root does not trust a user's folder either.
   EXPECT_TRUE(is_refused(theirs, "belongs to user 12345"));
 }
 
@@ -160,8 +160,8 @@ TEST_F(CacheSecurity, links_above_the_folder_are_followed_where_the_user_or_root
 
 // --- entries ------------------------------------------------------------------------------------
 
-// Each of these takes the place of an entry or of one of its files. None may hang, be followed or
-// be used; afterwards the right code can be kept.
+// Each of these replaces an entry or one of its files. None may cause a hang, be followed or be
+// used; afterwards the right code can be kept.
 TEST_F(CacheSecurity, links_pipes_and_folders_in_the_place_of_entries_and_files_are_not_used) {
   using Plant = std::function<void(const fs::path&)>;
   const fs::path good = folder_ / "good";
@@ -329,7 +329,7 @@ TEST(CachePlace, values_that_cannot_be_read_are_refused_by_the_name_of_their_var
   }
 }
 
-// Asked by the next test: this program again, with raised privileges.
+// Run by the next test: this program, with raised privileges.
 TEST(CachePlace, tells_its_place) {
   if (std::getenv("GEMMERY_TEST_TELL") == nullptr) return;
   const auto settings = jit::read_cache_settings();

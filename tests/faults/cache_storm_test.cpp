@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RELIABILITY G10: many processes that start cold with the same kernels and one cache.
+// RELIABILITY G10: many processes that start with the same kernels and one empty cache.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,14 +23,14 @@ using jit::DiskCache;
 
 constexpr int kernels = 20;
 
-// What all processes count in together.
+// Counters that all processes share.
 struct Tally {
   std::atomic<int> is_open{0};
   std::atomic<int> failures{0};
   std::atomic<int> compiles[kernels]{};
 };
 
-// As a program that needs all kernels would do it, with 2 ms for a compilation.
+// Obtains all kernels as a program would, with 2 ms for a compilation.
 void need_all(DiskCache& cache, const SharedTally<Tally>& tally, int process) {
   for (int turn = 0; turn < kernels; ++turn) {
     const int number = (turn + process) % kernels;
@@ -48,7 +48,7 @@ void need_all(DiskCache& cache, const SharedTally<Tally>& tally, int process) {
 struct StormOutcome {
   int failures = 0;
   int crashes = 0;
-  int most_compiles = 0;  // of one kernel
+  int most_compiles = 0;  // the maximum for one kernel
 };
 
 StormOutcome storm(int processes, const jit::CacheSettings& settings,
@@ -92,7 +92,7 @@ TEST(CacheStorm, without_locks_each_process_compiles_a_kernel_once_at_most) {
   EXPECT_LE(outcome.most_compiles, process_count());
 }
 
-// A holder that never comes back: the others go on by themselves when their patience ends.
+// A lock whose holder never releases it: the others continue without it after a time.
 TEST(CacheStorm, with_a_dead_lock_each_process_compiles_a_kernel_once_at_most) {
   TemporaryFolder folder;
   jit::CacheSettings settings = settings_at(folder / "cache");

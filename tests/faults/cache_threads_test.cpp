@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RELIABILITY F23, F42, F45: 24 threads at one builder, one cache, one dump and one log, while
-// entries are evicted, damaged and cleared under them. Run with the thread sanitizer, too.
+// RELIABILITY F23, F42, F45: 24 threads use one builder, one cache, one dump and one log, while
+// entries are evicted, damaged and cleared. Also run with the thread sanitizer.
 #include <gtest/gtest.h>
 #include <gemmery/error.hpp>
 #include <gemmery/log.hpp>
@@ -54,7 +54,7 @@ class CacheThreads : public testing::Test {
                 }};
   }
 
-  // Each thread does it this often, with random numbers of its own.
+  // Each thread does `work` this often, with its own random numbers.
   template <class Work>
   static void on_all_threads(int turns, Work&& work) {
     const std::uint64_t seed = random_seed();
@@ -90,7 +90,7 @@ TEST_F(CacheThreads, at_one_builder_compile_each_kernel_once_and_get_the_right_c
 
 TEST_F(CacheThreads, with_builders_of_their_own_share_a_cache_that_is_too_small) {
   std::atomic<int> wrong{0};
-  const auto cache = std::make_shared<DiskCache>(settings(40'000));  // a third of the kernels
+  const auto cache = std::make_shared<DiskCache>(settings(40'000));  // a third of the kernels fit
   on_all_threads(6, [&](int number) {
     Builder builder(cache, steps());
     if (!is_sample(*builder.build(request_of(number)), number)) ++wrong;

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// How processes end (RELIABILITY F44, F50): after a first compilation in another thread, while
-// NVRTC is opened, in the middle of compilations, the first among them, and with objects that are
-// destroyed last. Each end is a process's own.
+// SPDX-License-Identifier: Apache-2.0 Ends of processes (RELIABILITY F44, F50): after a first
+// compilation in another thread, while NVRTC is opened, during compilations, including the first,
+// and with objects that are destroyed last. Each case is a separate process.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <gemmery/error.hpp>
@@ -37,7 +36,7 @@ constexpr const char* delay_variable = "GEMMERY_TEST_DELAY_MS";
 
 int count(int usual, int soak) { return std::getenv("GEMMERY_SOAK") != nullptr ? soak : usual; }
 
-// Long enough in the compiler that a process can end meanwhile, and not as long as that waits.
+// So long that a process can end during the compilation, but shorter than the wait at its end.
 constexpr int lines = is_sanitized ? 20 : 200;
 
 jit::CompileRequest request_of(int number) {
@@ -58,7 +57,7 @@ void compile_in_a_thread() {
   std::thread([] { (void)jit::build(request_of(0)); }).join();
 }
 
-// Compiles until that is refused.
+// Compiles until a compilation is refused.
 void compile_for_ever(int first_number) {
   try {
     for (int number = first_number;; number += 100) (void)jit::build(request_of(number));
@@ -76,8 +75,7 @@ void leave_threads_that_compile() {
   wait_as_asked();
 }
 
-// The loader has it in memory before it lets it set itself up, which takes some tens of
-// milliseconds.
+// The loader maps NVRTC before it runs its initialisers, which takes some tens of milliseconds.
 bool is_nvrtc_in_memory() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -96,8 +94,8 @@ void leave_a_thread_that_opens_nvrtc() {
   wait_as_asked();
 }
 
-// Made before the code is loaded and so destroyed after everything that the library registers for
-// the end; the second of the two first.
+// Created before code is loaded, and therefore destroyed after everything that the library
+// registers for the end. The second object is destroyed first.
 struct LastWord {
   ~LastWord() {
     if (is_wanted && fake_counts().libraries_unloaded != 0) _exit(9);

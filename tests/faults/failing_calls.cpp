@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One wrapper per call: asks the plan, then does the call or not.
+// One wrapper per call, which fails or calls the real function, according to the plan.
 #include "tests/faults/failing_calls.hpp"
 
 #include <cerrno>
@@ -10,19 +10,19 @@ namespace {
 
 FaultPlan plan;
 bool has_plan = false;
-long calls = 0;  // since the plan was set, those that it counts
+long calls = 0;  // calls that the plan counts, since it was set
 bool was_interrupted = false;
 
 const platform::FileCalls& real() { return platform::system_file_calls(); }
 
-// Whether the plan strikes this call.
+// Whether the plan applies to this call.
 bool strikes(const char* name) {
   if (has_plan && !plan.only.empty() && plan.only != name) return false;
   const long number = calls++;
   return has_plan && number >= plan.first && number - plan.first < plan.count;
 }
 
-// Sets errno and says so where the call is to fail.
+// Sets errno and returns true if the call must fail.
 bool fails(const char* name, bool& is_struck) {
   is_struck = strikes(name);
   if (!is_struck) return false;
@@ -49,7 +49,7 @@ auto guarded(const char* name, Call&& call) -> decltype(call()) {
 int openat(int folder, const char* name, int flags, mode_t mode) {
   return guarded("openat", [&] { return real().openat(folder, name, flags, mode); });
 }
-// Closes whatever it says: descriptors must not run out.
+// Always closes, even if it reports a failure, so that descriptors do not run out.
 int close(int file) {
   bool is_struck = false;
   const bool is_failure = fails("close", is_struck);
@@ -100,7 +100,7 @@ int renameat(int from_folder, const char* from, int to_folder, const char* to) {
   if (fails("renameat", is_struck)) return -1;
   const int result = real().renameat(from_folder, from, to_folder, to);
   if (!is_struck || plan.fault != Fault::lie) return result;
-  errno = ENOENT;  // as a network file system says when it repeats a call that was done
+  errno = ENOENT;  // as on a network file system that repeats a successful call
   return -1;
 }
 int unlinkat(int folder, const char* name, int flags) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RELIABILITY G10 with real kernels: many processes that start cold, each with a builder and NVRTC
-// of its own, need the same kernels from one cache at once.
+// RELIABILITY G10 with real kernels: many processes, each with its own builder and NVRTC, need the
+// same kernels from one empty cache at once.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kernels = 20;
 
-// Other constants in each run, so that no cache of anybody else can know the kernels.
+// Different constants in each run, so that no existing cache has the kernels.
 jit::CompileRequest request_of(int number, std::uint64_t seed) {
   const std::string factor = std::to_string(seed % 100'000 + static_cast<std::uint64_t>(number));
   return {.source =
@@ -40,15 +40,15 @@ jit::CompileRequest request_of(int number, std::uint64_t seed) {
           .extra_options = {}};
 }
 
-// What all processes count in together.
+// Counters that all processes share.
 struct Tally {
   std::atomic<int> is_open{0};
   std::atomic<int> failures{0};
   std::atomic<int> compiles[kernels]{};
-  std::atomic<std::uint64_t> digests[kernels]{};  // of the code; 0: nobody has it yet
+  std::atomic<std::uint64_t> digests[kernels]{};  // of the code; 0: not compiled yet
 };
 
-// The same bytes for all processes, wherever they come from.
+// Whether all processes have the same bytes, from the cache or the compiler.
 bool is_the_code_of_all(const SharedTally<Tally>& tally, int number,
                         const jit::CompiledCode& code) {
   const std::uint64_t digest = XXH3_64bits(code.cubin.data(), code.cubin.size()) | 1;
@@ -82,14 +82,15 @@ class KernelStorm : public testing::Test {
     settings_.patience = std::chrono::seconds(60);
   }
 
-  // Asked in a process of its own: the storm begins in processes that have opened no compiler.
+  // Determined in a child process, since the storm must begin in processes that have not opened a
+  // compiler.
   static bool is_compiler_here() {
     return holds_in_child([] { return jit::compiler_status().found; });
   }
 
   struct Outcome {
     int compiles = 0;
-    int most = 0;  // of one kernel
+    int most = 0;  // the maximum for one kernel
   };
 
   Outcome storm(const platform::FileCalls& calls = platform::system_file_calls()) {
@@ -139,7 +140,7 @@ TEST_F(KernelStorm, on_a_file_system_without_locks_each_process_compiles_a_kerne
   clear_fault_plan();
 }
 
-// Holders that never come back: the others go on by themselves when their patience ends.
+// Locks whose holders never release them: the others continue without them after a time.
 TEST_F(KernelStorm, with_dead_locks_each_process_compiles_a_kernel_once_at_most) {
   settings_.patience = std::chrono::milliseconds(20);
   jit::DiskCache holder(settings_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up keys with made-up code, each code derived from its number, so that a wrong one shows.
+// Sample keys and code. Each code is derived from its number, so that a wrong one is detected.
 #pragma once
 
 #include <gemmery/cache.hpp>
@@ -47,15 +47,15 @@ inline jit::CacheSettings settings_at(const std::string& folder) {
   return settings;
 }
 
-// Where the entry of a key lies under the cache's folder.
+// The path of a key's entry in the cache's folder.
 inline std::filesystem::path entry_path(const std::string& folder, const jit::CacheKey& key) {
   const std::string name = jit::entry_name(key);
   return std::filesystem::path(folder) / "v1" / name.substr(0, 2) / name.substr(2, 2) /
          name.substr(4);
 }
 
-// What a process does that needs the code of a number: looks, or makes and keeps it. Whether it got
-// the right code.
+// Obtains the code of a number: finds it, or makes and keeps it. Returns whether it is the right
+// code.
 inline bool obtain(jit::CodeCache& cache, int number, int* compiled = nullptr) {
   jit::CodeCache::Found found = cache.find(sample_key(number));
   if (found.code) return is_sample(*found.code, number);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What forked processes count in together.
+// Counters that forked processes share.
 #pragma once
 
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 namespace gemmery::tests {
 
-// A Tally of atomics, in memory that children have in common with their parent.
+// A Tally of atomics in memory that children share with their parent.
 template <class Tally>
 class SharedTally {
  public:

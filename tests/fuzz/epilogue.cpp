@@ -20,7 +20,8 @@ using epilogue::Graph;
 using epilogue::no_node;
 using epilogue::Program;
 
-// Operands stand before what uses them, indices lie within their lists, D is first.
+// Checks that operands precede their users, that indices are within their lists, and that D is
+// first.
 void require_sound(const Graph& graph) {
   for (std::size_t id = 0; id < graph.nodes.size(); ++id) {
     const epilogue::Node& node = graph.nodes[id];

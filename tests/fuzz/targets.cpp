@@ -31,7 +31,7 @@ void require_words(const Error& error) {
 
 bool is_equal(double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); }
 
-// Registers exist, lists end, labels lie in the code.
+// Checks that registers exist, lists are finite, labels are in the code.
 void require_declared(const emulator::Function& function, const emulator::Operand& operand) {
   require(operand.reg == emulator::no_register || operand.reg < function.registers.size(),
           "a register that is not declared");
@@ -48,7 +48,7 @@ void require_sound(const emulator::Function& function) {
     require(!label.empty() && at <= function.code.size(), "a label outside of the code");
 }
 
-// Takes values off the front of the input; zeros when it is used up.
+// Reads values from the front of the input; zeros at its end.
 class Reader {
  public:
   explicit Reader(Bytes bytes) : bytes_(bytes) {}
@@ -133,7 +133,7 @@ void fuzz_read_artifacts(Bytes bytes) {
   constexpr std::size_t header_bytes = 64;
   const auto raw = std::as_bytes(bytes);
   std::vector<std::byte> file(raw.begin(), raw.end());
-  if (file.size() >= header_bytes) runtime::seal(file);  // else the checksum would stop it
+  if (file.size() >= header_bytes) runtime::seal(file);  // else no checksum would match
   try {
     require(runtime::encode(runtime::decode(file, "file")) == file,
             "an artifact file that is written otherwise than it was read");

@@ -81,7 +81,7 @@ Bytes bytes_of(const std::string& text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-// Rows of a file, a line end within one written \n.
+// The rows of a file; \n in a row means a line end.
 std::vector<std::string> rows_of(const char* path) {
   std::ifstream file(path);
   std::vector<std::string> rows;
@@ -112,7 +112,7 @@ TEST_F(FuzzTargets, random_dlpack_tensors_are_viewed_or_refused) {
   std::string bytes;
   for (int round = 0; round < rounds; ++round) {
     bytes.clear();
-    // Mostly a type and a device that exist, so that shapes and strides are looked at.
+    // Mostly an existing type and device, so that shapes and strides are checked.
     const bool is_plausible = choices.percent(80);
     bytes += static_cast<char>(choices.between(-1, 6));
     bytes += is_plausible ? std::string{2, 32, 1, 0, 1, 0, 0, 0, 0} : std::string();
@@ -140,7 +140,7 @@ TEST_F(FuzzTargets, damaged_ptx_is_read_or_refused) {
 
 TEST_F(FuzzTargets, damaged_epilogues_are_read_or_refused) {
   std::vector<std::string> texts = rows_of("tests/data/epilogue/texts.txt");
-  // What a fuzzer kept because it reached something new.
+  // Inputs that a fuzzer kept because they reached new code.
   const std::vector<std::string> corpus = rows_of("tests/data/epilogue/corpus.txt");
   ASSERT_FALSE(texts.empty() || corpus.empty());
   texts.insert(texts.end(), corpus.begin(), corpus.end());

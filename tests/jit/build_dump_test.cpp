@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// GEMMERY_DUMP_DIR: every build writes its complete files there, readable by its user only; a
-// failing dump never fails a build.
+// SPDX-License-Identifier: Apache-2.0 GEMMERY_DUMP_DIR: every build writes its complete files
+// there, readable only by the user; a failed dump never fails a build.
 #include "jit/build_dump.hpp"
 
 #include <gemmery/error.hpp>
@@ -46,7 +45,7 @@ class Dump : public testing::Test {
     return fs::path(place_) / (dump_name(sample_key(number)) + suffix);
   }
 
-  // A builder whose compiler makes the sample of a number, and fails for 0.
+  // A builder whose compiler returns the sample of a number, and fails for 0.
   Builder make_builder() const {
     CompilerSteps steps{
         .key = [](const CompileRequest& request) { return sample_key(std::stoi(request.source)); },
@@ -164,7 +163,7 @@ TEST_F(Dump, beyond_its_bound_or_without_its_folder_the_build_goes_on_and_the_lo
 
 // --- by the environment -------------------------------------------------------------------------
 
-// The operand and kind of the error with this value; in a process of its own.
+// Checks the operand and kind of the error with this value, in a child process.
 bool is_refused(const std::string& value, ErrorKind kind) {
   const pid_t child = fork();
   if (child == 0) {

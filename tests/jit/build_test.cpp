@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The builder with a compiler and a cache that are stand-ins.
+// The builder with a fake compiler and a fake cache.
 #include "jit/build.hpp"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ class BuilderTest : public testing::Test {
   std::map<std::string, CompiledCode, std::less<>> kept_;
   std::atomic<int> compiles_ = 0;
   std::atomic<bool> is_opened_ = false;
-  std::string opened_name_ = "compiler";  // which it turns out to be
+  std::string opened_name_ = "compiler";  // the name after it was opened
   const CompileRequest request_{
       .source = "source", .entry = "entry", .target = {90, 'a'}, .extra_options = {}};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RELIABILITY §6b: whatever shapes the code changes the key, and nothing else does. The compiler is
-// a stand-in file, since a key is made without opening it.
+// RELIABILITY §6b: everything that affects the code changes the key, and nothing else does. The
+// compiler is a fake file, since a key is made without opening it.
 #include "jit/cache_key.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 namespace gemmery::jit {
 namespace {
 
-// What a fresh process with these changes says; this one may have a compiler open.
+// The key in a child process with these changes; this process may have opened a compiler.
 std::string text_in_child(const std::function<std::string()>& make) {
   int channel[2];
   if (pipe(channel) != 0) return "no pipe";
@@ -80,7 +80,7 @@ TEST_F(Key, names_library_compiler_target_form_options_headers_entry_and_source)
   EXPECT_EQ(text.find(folder_.path()), std::string::npos) << "a path of this machine";
 }
 
-// RELIABILITY G14: as many entries as rows, and each finds its own code only.
+// RELIABILITY G14: as many entries as rows, and each finds only its own code.
 TEST_F(Key, each_ingredient_makes_another_key_and_no_code_of_another_is_found) {
   std::vector<CompileRequest> rows(13, request_);
   rows[1].source += " ";
@@ -136,7 +136,7 @@ TEST_F(Key, place_of_the_compiler_working_directory_and_other_variables_do_not_c
 }
 
 TEST_F(Key, the_compiler_is_not_opened_for_it) {
-  // The stand-in cannot be opened: it is no library.
+  // The fake file cannot be opened as a library.
   EXPECT_TRUE(key_text(request_).starts_with("gemmery "));
 }
 

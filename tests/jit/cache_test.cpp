@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public view of the process's cache: what it holds, whether it is sound, and how it is tidied.
+// The public functions of the process's cache: contents, verification, cleanup.
 #include <gemmery/cache.hpp>
 #include <gemmery/error.hpp>
 
@@ -16,7 +16,7 @@
 namespace gemmery {
 namespace {
 
-// The process's cache is that of the environment at its first use, so each case has a process.
+// The environment at the first use determines the process's cache, so each case is a child process.
 bool holds_after(const std::function<void()>& prepare, const std::function<bool()>& claim) {
   return tests::holds_in_child([&] {
     unsetenv("GEMMERY_CACHE_READONLY");

@@ -6,7 +6,7 @@
 namespace gemmery::jit {
 namespace {
 
-// As NVRTC 13.0 prints it, spills made up.
+// Output of NVRTC 13.0, with invented spills.
 constexpr std::string_view two_entries = R"(ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'other' for 'sm_90a'
 ptxas info    : Function properties for other

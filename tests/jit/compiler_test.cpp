@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVRTC itself: tiny kernels, errors, warnings, storms of threads. No GPU is needed.
+// NVRTC: small kernels, errors, warnings, many threads. No GPU is needed.
 #include "jit/compiler.hpp"
 
 #include <gtest/gtest.h>
@@ -154,8 +154,8 @@ TEST_F(Compiler, a_log_of_any_size_arrives_whole) {
   EXPECT_NE(error.cause().find("89()"), std::string::npos) << "the last line is missing";
 }
 
-// RELIABILITY 7.3, fact 1: a header in the working directory would be picked up by "…" includes
-// without the option against it.
+// RELIABILITY 7.3, fact 1: by default "…" includes find headers in the working directory; an option
+// prevents this.
 TEST_F(Compiler, headers_of_the_working_directory_are_not_seen) {
   char folder[] = "/tmp/gemmery_jit_XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
@@ -170,7 +170,7 @@ TEST_F(Compiler, headers_of_the_working_directory_are_not_seen) {
   rmdir(folder);
 }
 
-// Of all threads, in the program and in the system for it.
+// Processor time of all threads, user and system.
 double processor_seconds() {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
@@ -201,7 +201,7 @@ TEST_F(Compiler, a_compilation_without_end_is_cancelled) {
   EXPECT_EQ(error.kind(), ErrorKind::compile);
   EXPECT_NE(error.expected().find("GEMMERY_COMPILE_TIMEOUT"), std::string::npos) << error.what();
   std::printf("cancelled after %.2f s of work, %.0f MiB\n", worked, memory);
-  // Work instead of time, which neighbours lengthen: at most the limit and a second.
+  // Processor time, which does not depend on other processes: at most the limit and a second.
   EXPECT_LT(worked, 2);
   EXPECT_LT(memory, 512);
 }
@@ -229,7 +229,7 @@ TEST_F(Compiler, the_process_builds_equal_requests_once) {
   for (const auto& code : built) EXPECT_EQ(code, built.front());
 }
 
-// RELIABILITY F43: a program object that leaks on one of the paths costs megabytes per compilation.
+// RELIABILITY F43: a program object that leaks in some case costs megabytes per compilation.
 TEST_F(Compiler, memory_does_not_grow_with_the_number_of_compilations) {
   if (tests::is_sanitized) GTEST_SKIP() << "the sanitizer keeps what is freed";
   const int rounds = is_soak() ? 500 : 20;

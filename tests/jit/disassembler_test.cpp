@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Disassemblies: how their text is read, where the program is looked for, what it says of code that
-// NVRTC made.
+// Disassembly: parsing of its text, the search for the program, the disassembly of NVRTC's code.
 #include "jit/disassembler.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache on disk where nothing fails: what is kept is found, by whom, for how long and how much.
+// The cache on disk without failures: entries are found, by which processes, for how long, and how
+// many are kept.
 #include "jit/disk_cache.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +35,7 @@ class Disk : public testing::Test {
     for (const EntryFacts& entry : make_cache().open_own().root->list()) bytes += entry.bytes;
     return bytes;
   }
-  // Some time ago, by the clock of the files.
+  // Sets the entry's file times to some time ago.
   void age(int number, std::chrono::minutes age) const {
     const auto manifest = entry_path(folder_ / "cache", sample_key(number)) / "manifest";
     std::filesystem::last_write_time(manifest, std::filesystem::file_time_type::clock::now() - age);
@@ -97,7 +98,7 @@ TEST_F(Disk, the_least_recently_used_entries_make_room) {
     cache.keep(sample_key(number), sample_code(number));
     age(number, std::chrono::minutes(100 - number));
   }
-  ASSERT_TRUE(cache.find(sample_key(0)).code);  // stamps it
+  ASSERT_TRUE(cache.find(sample_key(0)).code);  // sets its time
   for (int number = 8; number < 30; ++number) {
     cache.keep(sample_key(number), sample_code(number));
     EXPECT_LE(bytes_in_use(), settings.most_bytes) << number;
@@ -110,7 +111,8 @@ TEST_F(Disk, the_least_recently_used_entries_make_room) {
   EXPECT_GT(cache.counters().evicted, 10U);
 }
 
-// RELIABILITY G12: the clock was set back. What was kept before would otherwise be the last to go.
+// RELIABILITY G12: after the clock was set back, earlier entries have times in the future. They
+// must not be evicted last.
 TEST_F(Disk, a_use_that_is_yet_to_come_saves_no_entry) {
   CacheSettings settings = settings_at(folder_ / "cache");
   settings.most_bytes = 40'000;
@@ -119,7 +121,7 @@ TEST_F(Disk, a_use_that_is_yet_to_come_saves_no_entry) {
     cache.keep(sample_key(number), sample_code(number));
     age(number, -std::chrono::hours(24 * 365));
   }
-  ASSERT_TRUE(cache.find(sample_key(0)).code);  // now, by the clock that is right
+  ASSERT_TRUE(cache.find(sample_key(0)).code);  // used now, by the corrected clock
   for (int number = 8; number < 16; ++number) {
     cache.keep(sample_key(number), sample_code(number));
     age(number, std::chrono::minutes(100 - number));
@@ -168,7 +170,7 @@ TEST_F(Disk, what_is_discarded_makes_room_for_other_code_of_the_key) {
   cache.keep(sample_key(1), sample_code(1));
   cache.keep(sample_key(2), sample_code(2));
   cache.discard(sample_key(1));
-  cache.discard(sample_key(3));  // is not there
+  cache.discard(sample_key(3));  // does not exist
   EXPECT_FALSE(make_cache().find(sample_key(1)).code);
   cache.keep(sample_key(1), sample_code(7));
   const auto found = make_cache().find(sample_key(1));

@@ -29,7 +29,7 @@ CompileRequest request_of(int number) {
           .extra_options = {}};
 }
 
-// Compiles in a child; -1 where it hung.
+// Compiles in a child; -1 if it hung.
 int outcome_in_child(int number) {
   const pid_t child = fork();
   if (child == 0) {

@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// None is 0 or 4, with which NVRTC would end a process.
+// None is 0 or 4, the exit codes with which NVRTC would end a process.
 enum ChildExit { heard = 3, deaf = 5, changed = 6, refused = 7, lost = 8 };
 
 volatile sig_atomic_t interrupts = 0;
@@ -36,7 +36,7 @@ void count_with_facts(int, siginfo_t* facts, void*) {
   if (facts != nullptr && facts->si_pid == getpid()) interrupts = interrupts + 1;
 }
 
-// Keeps the front end busy and the rest of the compiler not at all.
+// A source that keeps only the front end of the compiler busy.
 CompileRequest slow_request(int rounds) {
   return {.source = "constexpr unsigned rounds_of_each = " + std::to_string(rounds) + ";" + R"(
 __device__ constexpr unsigned mix(unsigned rounds, unsigned seed) {
@@ -57,7 +57,7 @@ extern "C" __global__ void entry(unsigned* out) { *out = Sum<0, 1000>::value; }
           .extra_options = {}};
 }
 
-// A first compilation in a thread of its own, as long as it lives.
+// Runs a first compilation in a separate thread, for as long as the object exists.
 class Compilation {
  public:
   explicit Compilation(int rounds) : thread_([this, rounds] { run(rounds); }) {}
@@ -84,7 +84,7 @@ class Compilation {
   std::thread thread_;
 };
 
-// A blocked one that nobody takes would be the last.
+// Waits until the signal is received; false if it is not, for example because it is blocked.
 bool is_heard_soon(int sent) {
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(10);
   while (interrupts < sent && Clock::now() < deadline) std::this_thread::yield();
@@ -97,8 +97,8 @@ struct Sending {
   microseconds first_after{0};
 };
 
-// Sends itself signals, each when the one before was heard, for as long as a first compilation
-// takes.
+// Sends signals to this process during a first compilation, each after the previous one was
+// received.
 int hear_all_while_compiling(const Sending& sending) {
   signal(sending.signal, count_interrupt);
   int sent = 0;
@@ -113,7 +113,7 @@ int hear_all_while_compiling(const Sending& sending) {
   return sent > 10 ? heard : deaf;
 }
 
-// Sends signals that nobody counts.
+// Sends signals without counting them.
 int interrupt_first_compilation(sighandler_t handler) {
   signal(SIGINT, handler);
   const Compilation compilation(1000);
@@ -124,7 +124,7 @@ int interrupt_first_compilation(sighandler_t handler) {
   return compilation.has_failed() ? refused : deaf;
 }
 
-// Of a mask only the bits of signals mean something.
+// Compares only the bits of signals in the masks.
 bool is_same(const struct sigaction& one, const struct sigaction& other) {
   for (int number = 1; number < NSIG; ++number) {
     if (sigismember(&one.sa_mask, number) != sigismember(&other.sa_mask, number)) return false;
@@ -132,7 +132,7 @@ bool is_same(const struct sigaction& one, const struct sigaction& other) {
   return one.sa_sigaction == other.sa_sigaction && one.sa_flags == other.sa_flags;
 }
 
-// Looks all the time whether the actions of these signals are what they were.
+// Checks continuously that the actions of these signals do not change.
 int watch_first_compilation() {
   const std::vector<int> numbers{SIGINT, SIGTERM, SIGXFSZ};
   std::vector<struct sigaction> before;
@@ -176,7 +176,7 @@ int status_of_child(Work work) {
   return status;
 }
 
-// What takes both of a small machine's cores from the compilation.
+// Load on both cores of a small machine, which slows the compilation down.
 class Load {
  public:
   Load() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second compiler: the same requests, the same errors; hostile surroundings change nothing.
+// nvcc: the same requests and errors as with NVRTC; a hostile environment has no effect.
 #include "jit/nvcc.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ namespace {
 
 using tests::error_of;
 
-// A variable of the environment that is put back at the end.
+// Sets an environment variable and restores it at the end.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const std::string& value) : name_(name) {
@@ -69,7 +69,7 @@ class NvccCompiler : public testing::Test {
   void SetUp() override {
     const CompilerStatus status = nvcc_status();
     if (status.found) return;
-    // An nvcc that is there and cannot be used is a failure, not a reason to skip.
+    // An nvcc that exists and cannot be used is a failure, not a reason to skip.
     ASSERT_FALSE(std::filesystem::exists("/usr/local/cuda/bin/nvcc") &&
                  std::getenv("GEMMERY_HIDE_CUDA") == nullptr)
         << status.searched;
@@ -132,7 +132,7 @@ TEST_F(NvccCompiler, works_where_names_of_folders_hold_what_shells_read) {
   EXPECT_TRUE(std::filesystem::is_empty(odd)) << "nothing is left behind";
 }
 
-// RELIABILITY F26: what lies in a temporary folder may not be executed. Needs a mount of its own.
+// RELIABILITY F26: the temporary folder may be mounted noexec. Needs a mount.
 TEST_F(NvccCompiler, executes_nothing_that_lies_in_its_folder) {
   const platform::PrivateFolder outer("gemmery-noexec");
   const std::string mounted = outer.path() + "/mounted";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What we declare of NVRTC against the toolkit's header, where that is installed.
+// Compares the library's declarations of NVRTC with the toolkit's header, if that is installed.
 #include "jit/nvrtc_api.hpp"
 
 #include <gtest/gtest.h>

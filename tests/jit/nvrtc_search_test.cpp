@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where NVRTC is looked for. Each case runs in a process of its own, because what was found stays.
+// The search for NVRTC. Each case runs in a separate process, because the result is kept.
 #include "jit/nvrtc.hpp"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 namespace gemmery::jit {
 namespace {
 
-// What `compiler_status` says in a fresh process with these settings: this program again, asked by
-// a variable (see below).
+// `compiler_status` in a new process with these settings: this program, which an environment
+// variable makes print it (see below).
 std::string status_with(const std::string& settings) {
   char path[4096];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -33,7 +33,7 @@ std::string status_with(const std::string& settings) {
 }
 
 TEST(NvrtcSearch, tells_its_status) {
-  if (std::getenv("GEMMERY_TEST_TELL") == nullptr) return;  // only for the other tests of this file
+  if (std::getenv("GEMMERY_TEST_TELL") == nullptr) return;  // only for the other tests
   const CompilerStatus status = compiler_status();
   std::printf("STATUS %s\n", status.found ? ("found " + status.path + " " + status.version).c_str()
                                           : status.searched.c_str());

@@ -44,7 +44,7 @@ TEST(OnceMap, one_of_24_threads_makes_the_value_and_all_get_it) {
 
 TEST(OnceMap, keys_are_made_side_by_side) {
   OnceMap<int, int> map;
-  std::latch all_inside(thread_count);  // would never open if one key waited for another
+  std::latch all_inside(thread_count);  // would block forever if one key waited for another
   run_at_once([&](int thread) {
     map.get(thread, [&] {
       all_inside.arrive_and_wait();

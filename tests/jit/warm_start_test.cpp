@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// The second process: finds what the first one compiled, in no time and without the compiler; and
-// neither of them takes anything from the folder that it happens to run in (RELIABILITY S9 to S11).
+// SPDX-License-Identifier: Apache-2.0 A second process finds the code that the first one compiled,
+// quickly and without the compiler, and neither of them uses files of its working directory
+// (RELIABILITY S9 to S11).
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -31,7 +31,7 @@ CompileRequest request_of(int number) {
           .extra_options = {}};
 }
 
-// For the other tests of this file: what one process does, and how long its call takes.
+// Run by the other tests of this file: builds a kernel in one process and prints the time.
 TEST(OneProcess, builds_and_tells) {
   const char* const number = std::getenv("GEMMERY_TEST_BUILD");
   if (number == nullptr) return;
@@ -57,7 +57,7 @@ class WarmStart : public testing::Test {
     program_ = std::filesystem::read_symlink("/proc/self/exe");
   }
 
-  // A process of its own that builds the kernel of this number; `before` stands before its words.
+  // Builds the kernel of this number in a new process; `before` precedes its command line.
   Built build_in_process(int number, const std::string& before = "",
                          const std::string& variables = "") const {
     const std::string command =
@@ -119,8 +119,8 @@ TEST_F(WarmStart, the_compiler_is_not_opened_for_what_is_found) {
   const std::string mapping = "libnvrtc-builtins";
   EXPECT_NE(read_text(trace).find(mapping), std::string::npos);
   EXPECT_EQ(build_in_process(2, strace).compile_ms, 0);
-  // Its file is looked into for its build id, twice at most where the loader is asked whether it is
-  // there already; it is not mapped.
+  // The compiler's file is read for its build id, at most twice if the loader is asked whether it
+  // is loaded; it is not mapped.
   std::istringstream lines(read_text(trace));
   int opens = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -137,7 +137,7 @@ TEST_F(WarmStart, the_compiler_is_not_opened_for_what_is_found) {
   EXPECT_LE(opens, 2);
 }
 
-// A folder full of what other systems would pick up, and variables that other compilers obey.
+// A folder with files that other systems would use, and variables that other compilers obey.
 TEST_F(WarmStart, a_hostile_working_directory_and_environment_change_nothing) {
   if (!has_strace()) GTEST_SKIP() << "strace is not here or may not trace";
   const std::string hostile = folder_ / "hostile";

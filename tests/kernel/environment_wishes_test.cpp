@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// What GEMMERY_DETERMINISTIC and GEMMERY_TARGET_SM leave of what discovery finds, and
-// GEMMERY_WARN_CLIFFS of what it warns of. They are read
-// once in a process, so each case has one of its own.
+// SPDX-License-Identifier: Apache-2.0 The effects of GEMMERY_DETERMINISTIC and GEMMERY_TARGET_SM on
+// discovery, and of GEMMERY_WARN_CLIFFS on its warnings. They are read once per process, so each
+// case is a child process.
 #include <gemmery/discovery.hpp>
 #include <gemmery/error.hpp>
 #include <gemmery/log.hpp>
@@ -21,14 +20,14 @@
 namespace gemmery {
 namespace {
 
-// Number 2 gives other bits each time.
+// A family whose kernel 2 is not deterministic.
 class Varying final : public tests::ToyFamily {
  public:
   Varying() : ToyFamily("varying") {}
   bool is_deterministic(const Kernel& kernel) const override {
     return kernel.design().as<tests::ToyDesign>().number != 2;
   }
-  // As families do it that know nothing of the wish.
+  // Like a family that ignores the variable.
   void match(const Query&, std::vector<RankedKernel>& kernels) const override {
     enumerate([&](const Kernel& one) { kernels.emplace_back(one, 1.0); });
   }
@@ -41,7 +40,7 @@ bool holds_with(const char* variable, const char* value, const std::function<boo
   });
 }
 
-// A number that a process without any of these variables tells.
+// The count in a child process without these variables.
 std::size_t count_without_wishes(const std::function<std::size_t()>& count) {
   int channel[2];
   if (pipe(channel) != 0) return 0;
@@ -148,7 +147,7 @@ bool all_have_code_for(std::string_view target, const std::vector<RankedKernel>&
   });
 }
 
-// Served by kernels for sm_90a and by portable ones.
+// A problem for which there are kernels for sm_90a and portable ones.
 GemmProblem large() { return parse_problem("gemm 512x512x512 a=bf16 b=bf16:c out=bf16").problem; }
 
 TEST(TargetVariable, is_the_target_of_filters_that_name_none) {

@@ -56,8 +56,8 @@ TEST(Kernel, metadata_tells_what_it_is) {
   EXPECT_EQ(metadata.epilogue, "D = alpha * accum + beta * C");
 }
 
-// A family that does not speak of epilogues carries the default program only, whatever its `match`
-// answers.
+// A family that does not declare epilogues supports only the default program, whatever its `match`
+// returns.
 TEST(Kernel, of_a_family_without_epilogues_refuses_programs_by_program_and_node) {
   const ToyFamily family("toy");
   const GemmProblem problem = problem_of("gemm 8x8x8 a=f32 epilogue=\"D = gelu(accum)\"");
@@ -99,8 +99,7 @@ TEST(Epilogue, what_differs_is_said_in_words) {
   EXPECT_FALSE(kernel::serves_epilogue(row, default_epilogue));
 }
 
-// One broken rule a row, each refused in words that name the operand, what was expected and what
-// was found.
+// One violated rule per row. The error names the operand, the expectation and the actual value.
 TEST(Rules, each_broken_rule_is_named) {
   const struct {
     const char* line;

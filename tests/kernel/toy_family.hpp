@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family with three designs that runs nothing, for tests of what lies above families.
+// A family with three designs that runs nothing, for tests of code that uses families.
 #pragma once
 
 #include <gemmery/error.hpp>

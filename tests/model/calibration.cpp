@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what tools/keep_calibration.py keeps of a file of bench/calibrate.
+// Reads files that tools/keep_calibration.py extracts from the output of bench/calibrate.
 #include "tests/model/calibration.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view columns = "set,problem,kernel,pass,microseconds";
 
-// A kernel's name begins here where it shares what is before with the row above.
+// A kernel's name may begin here; the text before is then that of the row above.
 constexpr std::string_view shared_up_to = "_acc-";
 
 std::array<std::string_view, 5> fields_of(std::string_view line) {
@@ -44,7 +44,7 @@ class Average {
   double weights_ = 0;
 };
 
-// What the kernels of a problem share, of the first one's name.
+// The part of the first kernel's name that all kernels of the problem share.
 std::string shared_part(std::string_view name) {
   const std::size_t end = name.find(shared_up_to);
   if (end == std::string_view::npos)
@@ -62,8 +62,8 @@ templates::Sm90Parts read_kernel(std::string_view name) {
 
 }  // namespace
 
-// Of one pass over the kernels of a problem, to the fastest of which their times are held. Passes
-// follow each other, so what comes later replaces what was there.
+// Adds the designs of one pass over a problem's kernels; their times are relative to the fastest in
+// the pass. Later passes replace results of earlier ones.
 void keep_pass(std::vector<MeasuredProblem>& problems, std::vector<MeasuredDesign>& pass) {
   if (pass.empty()) return;
   std::vector<MeasuredDesign>& known = problems.back().designs;
@@ -84,8 +84,8 @@ std::vector<MeasuredProblem> read_calibration(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read " + path);
   std::vector<MeasuredProblem> problems;
-  std::vector<MeasuredDesign> rows;  // of the pass that is being read
-  std::string shared;                // by the names of the problem's kernels
+  std::vector<MeasuredDesign> rows;  // the pass that is being read
+  std::string shared;                // the shared part of the kernels' names
   std::string last_pass;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with('#') || line == columns) continue;
@@ -113,10 +113,10 @@ std::vector<MeasuredProblem> read_calibration(const std::string& path) {
 
 Verdict judge(const MeasuredProblem& measured, const DeviceInfo& device,
               const model::WarpSpecializedConstants& constants) {
-  // Designs within 1 % of the first prediction count nearly as much as it; noise is as large.
+  // Designs within 1 % of the first prediction have nearly its weight, since noise is as large.
   constexpr double nearness = 0.01;
-  constexpr double good = 0.5;  // regret up to which times are compared, too
-  // To order kernels, the best ones must be right beside each other.
+  constexpr double good = 0.5;  // times are compared up to this regret
+  // To order kernels, predictions of the best ones must be correct relative to each other.
   constexpr double nearness_to_best = 0.12;
   const auto predict = [&](bool is_turned) {
     return templates::Sm90Prediction(measured.problem, measured.designs.front().rules, device,

@@ -18,7 +18,7 @@ struct MeasuredDesign {
   OperandRules rules;
   templates::Sm90Tile tile;
   double microseconds;
-  double regret;  // its time over the shortest in the same pass, less 1; of the last pass it was in
+  double regret;  // its time over the shortest in the same (its last) pass, less 1
 };
 
 struct MeasuredProblem {
@@ -27,18 +27,18 @@ struct MeasuredProblem {
   std::vector<MeasuredDesign> designs;  // least regret first
 };
 
-// Throws std::runtime_error for a file that is not there and for a line that cannot be read.
-// Kernels of an earlier version of the family count as the same designs.
+// Throws std::runtime_error for a missing file or an invalid line. Kernels of an earlier version of
+// the family count as the same designs.
 std::vector<MeasuredProblem> read_calibration(const std::string& path);
 
-// How a prediction does on one problem.
+// The quality of predictions for one problem.
 struct Verdict {
-  std::size_t choice;      // the design that it puts first
-  double choice_us;        // predicted for it
+  std::size_t choice;      // the design that is predicted to be the fastest
+  double choice_us;        // its predicted time
   double regret;           // its time over the best one's, less 1
-  double expected_regret;  // over designs weighed by how near to first they are: differentiable
+  double expected_regret;  // a differentiable mean over designs near the first
   double log_error;        // root mean square over good designs
-  double spread;           // what is left of it when all predictions are off by the same factor
+  double spread;           // the same without a common factor of all predictions
 };
 Verdict judge(const MeasuredProblem& measured, const DeviceInfo& device,
               const model::WarpSpecializedConstants& constants);

@@ -25,8 +25,8 @@ const DeviceInfo& h200() {
   return device;
 }
 
-// By how much the first kernel of sm90 that was measured was slower than the fastest one; other
-// families were not measured. The raster that is chosen now need not be the one that was measured.
+// How much slower the first measured kernel of sm90 is than the fastest one; other families were
+// not measured. The raster may differ from the measured one.
 double regret_of(const MeasuredProblem& measured) {
   for (const RankedKernel& kernel : get_kernels(measured.problem, h200())) {
     const auto parts = templates::parse_sm90_name(kernel.name());
@@ -42,7 +42,7 @@ double regret_of(const MeasuredProblem& measured) {
   return 0;
 }
 
-// Whether the very first one was.
+// Whether the first kernel of sm90 was measured.
 bool first_was_measured(const MeasuredProblem& measured) {
   const auto parts =
       templates::parse_sm90_name(get_kernels(measured.problem, h200()).front().name());
@@ -82,8 +82,8 @@ TEST(Calibration, the_first_kernel_is_near_the_best_on_problems_of_few_rows) {
   EXPECT_LE(std::ranges::max(regrets), 0.15);
 }
 
-// Of problems that the constants were not fitted to, most of them of a few microseconds: 4.4 % and
-// 27 % when the constants were found.
+// Problems to which the constants were not fitted, most of a few microseconds. With the present
+// constants: 4.4 % and 27 %.
 TEST(Calibration, the_first_kernel_is_near_the_best_on_problems_never_seen) {
   const std::vector<double> regrets = regrets_of("heldout");
   ASSERT_GE(regrets.size(), 25U);
@@ -91,8 +91,8 @@ TEST(Calibration, the_first_kernel_is_near_the_best_on_problems_never_seen) {
   EXPECT_LE(std::ranges::max(regrets), 0.3);
 }
 
-// Root mean squares over the designs within half more than the best: up to 33 % when the constants
-// were found, at 256^3; 15 % elsewhere.
+// Root mean squares over designs that take at most 1.5 times as long as the best one. With the
+// present constants: up to 33 % at 256^3, 15 % elsewhere.
 TEST(Calibration, predicted_times_are_near_the_measured_ones) {
   for (const MeasuredProblem& problem : measured_problems()) {
     if (problem.set != "listed") continue;

@@ -21,7 +21,7 @@ std::vector<TimedProblem> timed_problems() {
   return problems;
 }
 
-// Prints the table that docs/rooms/model.md has.
+// Prints the table in docs/rooms/model.md.
 void expect_choices_within(const std::string& set, double regret) {
   const DeviceInfo device = *find_device_info("h100");
   std::size_t count = 0;

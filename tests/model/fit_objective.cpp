@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half of tools/fit_sm90.py: says how well the library's own model does with other constants.
+// The C++ part of tools/fit_sm90.py: evaluates the library's model with other constants.
 //
 //   fit_objective CSV [DEVICE]
 //
-// Each line of stdin is a question. "objective [EXCEPT_SET] : NUMBERS": one number to minimise over
-// the problems of all sets but that one. "report : NUMBERS": a line per problem: set, problem, the
-// chosen kernel's design, regret, log error, predicted and best microseconds; then an empty line.
-// NUMBERS are all of WarpSpecializedConstants in their order.
+// Each line of stdin is a query. "objective [EXCEPT_SET] : NUMBERS": one number to minimise over
+// the problems of all sets except that one. "report : NUMBERS": a line per problem: set, problem,
+// the chosen kernel's design, regret, log error, predicted and best microseconds; then an empty
+// line. NUMBERS are all of WarpSpecializedConstants in their order.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -44,10 +44,10 @@ Question read_question(const std::string& line) {
   return question;
 }
 
-// Regret counts ten times an error of the same size: a prediction orders kernels, it promises no
-// time. What errors are beside each other counts as much as regret, which alone would be bent to
-// noise and to the problems at hand. The worst regrets count once more; problems that people have
-// count twice beside random ones.
+// Regret has ten times the weight of an error of the same size, since predictions are used to order
+// kernels. Relative errors (spread) have the weight of regret, since regret alone would be fitted
+// to noise and to the given problems. The worst regrets are added again; real problems have twice
+// the weight of random ones.
 double objective(const std::vector<MeasuredProblem>& problems, const DeviceInfo& device,
                  const Question& question) {
   double regrets = 0;
@@ -87,7 +87,7 @@ void report(const std::vector<MeasuredProblem>& problems, const DeviceInfo& devi
   fmt::print("\n");
 }
 
-// The columns of either kind of file are its first line that is no comment.
+// The first line that is not a comment has the columns, which distinguish the two kinds of files.
 std::vector<MeasuredProblem> read_problems(const std::string& path) {
   std::ifstream file(path);
   std::string line;

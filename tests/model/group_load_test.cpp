@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The load of blocks that take every n-th tile of groups, beside one that is dealt out tile by
-// tile.
+// The load of blocks that compute every n-th tile of groups, compared with an explicit loop over
+// tiles.
 #include "model/group_load.hpp"
 
 #include <gtest/gtest.h>

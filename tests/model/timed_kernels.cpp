@@ -16,7 +16,7 @@
 namespace gemmery::tests {
 namespace {
 
-// The next field of a line, which loses it.
+// Removes the next field from a line and returns it.
 std::string take_field(std::string_view& line) {
   const std::size_t end = std::min(line.find(','), line.size());
   const std::string field(line.substr(0, end));

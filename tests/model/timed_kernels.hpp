@@ -15,7 +15,7 @@
 namespace gemmery::tests {
 
 struct TimedKernel {
-  std::string name;  // of the family's present version
+  std::string name;  // in the family's present version
   double microseconds;
 };
 
@@ -27,21 +27,20 @@ struct TimedProblem {
 
 inline constexpr std::string_view timed_columns = "set,problem,kernel,microseconds";
 
-// Of a file with these columns; rows with neither set nor problem
-// belong to those above them. Throws std::runtime_error for a file that is not there and for a line
-// that cannot be read.
+// Reads a file with these columns. Rows without set and problem belong to the problem above. Throws
+// std::runtime_error for a missing file or an invalid line.
 std::vector<TimedProblem> read_timed_kernels(const std::string& path);
 
-// The same problems as designs of sm90, for fits of that family's model; those without are left
-// out.
+// The same problems with designs of sm90 only, for fits of that family's model; problems without
+// any are omitted.
 std::vector<MeasuredProblem> sm90_problems(const std::vector<TimedProblem>& problems);
 
-// What discovery chooses on a device, held against the times.
+// The choice of discovery on a device, compared with the times.
 struct Choice {
   std::string first;          // the kernel that discovery returns first
-  bool was_timed;             // whether that is one of the timed ones
+  bool was_timed;             // whether it is one of the timed kernels
   const TimedKernel* chosen;  // the first of the timed ones in discovery's order
-  double predicted_us;        // for it
+  double predicted_us;        // its predicted time
   double regret;              // its time over the best one's, less 1
 };
 Choice choose(const TimedProblem& problem, const DeviceInfo& device);

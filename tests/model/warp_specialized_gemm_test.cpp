@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of predictions that hold for all constants, on random problems.
+// Properties of predictions that are independent of constants, on random problems.
 #include "model/warp_specialized_gemm.hpp"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ TEST(WarpSpecializedModel, nothing_beats_the_tensor_cores_and_the_memory) {
   }
 }
 
-// Rows of A and B begin at lines of the cache whichever k it is.
+// Rows of A and B begin at cache lines for any k.
 TEST(WarpSpecializedModel, more_k_takes_longer) {
   for (int turn = 0; turn < 500; ++turn) {
     const int m = draw(1, 8192);
@@ -99,7 +99,7 @@ TEST(WarpSpecializedModel, more_k_takes_longer) {
   }
 }
 
-// Less than twice as long: while half of the multiprocessors idle, power lets the clock rise.
+// Less than twice as long, since the clock is higher while half of the multiprocessors are idle.
 TEST(WarpSpecializedModel, a_tile_more_than_fit_at_once_begins_another_wave) {
   const int multiprocessors = h200().multiprocessors;
   for (int turn = 0; turn < 100; ++turn) {
@@ -160,7 +160,7 @@ TEST(WarpSpecializedModel, a_prefetched_c_is_waited_for_less) {
     problem.c->column_stride = 1;
     problem.c->row_stride = 4096;
     EXPECT_LT(compute_us(true), compute_us(false));
-    std::swap(problem.c->column_stride, problem.c->row_stride);  // of no adjacent columns
+    std::swap(problem.c->column_stride, problem.c->row_stride);  // its columns are not contiguous
     EXPECT_EQ(compute_us(true), compute_us(false));
   }
 }
@@ -189,7 +189,7 @@ TEST(WarpSpecializedModel, programs_take_longer_the_more_they_do) {
   }
 }
 
-// While one group is at its program, another multiplies: with k long enough most of it is hidden.
+// While one warpgroup runs its program, another multiplies, so a long k hides most of the program.
 TEST(WarpSpecializedModel, turns_hide_most_of_a_program) {
   for (int turn = 0; turn < 100; ++turn) {
     WarpSpecializedDesign design = random_design();

@@ -105,7 +105,7 @@ TEST(GemmArguments, patching_refuses_less_alignment) {
   EXPECT_THROW(arguments.set_data("A", base + 257), Error);
   EXPECT_NO_THROW(arguments.set_data("A", base + 256));
 
-  // The problem's alignment counts, not that of the memory before.
+  // The problem's alignment is required, not that of the previous memory.
   GemmArguments shifted(Tensor(base + 1, DType::float32, {8, 8}),
                         Tensor(base + 128, DType::float32, {8, 8}),
                         Tensor(base + 256, DType::float32, {8, 8}));
@@ -113,7 +113,7 @@ TEST(GemmArguments, patching_refuses_less_alignment) {
   EXPECT_NO_THROW(shifted.set_data("A", base + 1));
 }
 
-// Brute force over every pair of addresses.
+// The offsets of all elements, for a comparison of all pairs.
 std::vector<std::int64_t> element_offsets(const Tensor& tensor) {
   std::vector<std::int64_t> offsets{0};
   for (int d = 0; d < tensor.rank(); ++d) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bad inputs, one per row: each is refused with the kind and the operand that the row states, what
-// was expected and what was got.
+// Invalid inputs, one per row: each gives an error with the row's kind and operand, the expectation
+// and the given value.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -26,8 +26,8 @@ constexpr ErrorKind unavailable = ErrorKind::unavailable;
 struct BadInput {
   std::string name;
   ErrorKind kind;
-  std::string operand;  // what the error must be about: a part of its operand
-  std::string got;      // a part of what the error says was got
+  std::string operand;  // a part of the error's operand
+  std::string got;      // a part of the given value in the error
   std::function<void()> act;
 };
 
@@ -518,7 +518,7 @@ void bind(DType out, std::string_view program, std::vector<EpilogueOperand> oper
   gemm(a43, b35, of(out, out_memory, {4, 5}), options);
 }
 
-// Integer results that floating-point accumulators would reach only by a silent rounding.
+// Integer results of floating-point accumulators, which would need an implicit rounding.
 std::vector<BadInput> integer_rows() {
   const Tensor whole = of(DType::int32, c_memory, {4, 5});
   const auto line = [](std::string_view text) { return [text] { (void)parse_problem(text); }; };
@@ -563,7 +563,7 @@ TEST(IntegerResults, are_taken_where_the_program_says_how) {
     EXPECT_NO_THROW(bind(DType::int8, program)) << program;
   EXPECT_NO_THROW(bind(DType::float32, "D = accum; r = round(accum)", {{"r", whole}}));
   EXPECT_NO_THROW(bind(DType::int8, "D = w", {{"w", whole}}));
-  // Products of integers may be scaled, as quantised GEMMs do.
+  // Products of integers may be scaled, as in quantised GEMMs.
   EXPECT_NO_THROW((void)parse_problem("gemm 4x5x3 a=int8 out=int8 alpha=0.5"));
 }
 
@@ -604,7 +604,7 @@ std::vector<BadInput> kernel_rows() {
   };
 }
 
-// Rows whose refusal names a place in a list of facts rather than an expectation.
+// False for rows whose error states facts rather than an expectation.
 bool states_expected(const BadInput& row) {
   return row.kind != unavailable && !(row.kind == unsupported && row.operand.empty());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What convolutions accept, what they refuse and how, and their lines.
+// Convolutions: valid and invalid arguments, errors, problem lines.
 #include <gemmery/gemmery.hpp>
 
 #include <gtest/gtest.h>
@@ -201,7 +201,7 @@ TEST(ConvArguments, set_data_keeps_the_alignment) {
 
 // --- products -----------------------------------------------------------------------------------
 
-// Pairs of a pixel of dx and a tap between which the stride leaves no gap, along one dimension.
+// The number of pairs of a pixel of dx and a tap that have a pixel of dy, along one dimension.
 std::int64_t count_pairs(std::int64_t image, std::int64_t filter, std::int64_t lower,
                          std::int64_t stride, std::int64_t dilation) {
   std::int64_t count = 0;
@@ -211,7 +211,7 @@ std::int64_t count_pairs(std::int64_t image, std::int64_t filter, std::int64_t l
   return count;
 }
 
-// Phases of a strided dgrad have no product of a zero between pixels of dy, whatever stride and
+// Phases of a strided dgrad have no products with zeros between pixels of dy, for any stride and
 // dilation.
 TEST(ConvWindows, strided_dgrad_multiplies_no_zero_between_pixels) {
   for (std::int64_t stride = 1; stride <= 6; ++stride)
@@ -236,7 +236,7 @@ TEST(ConvWindows, strided_dgrad_multiplies_no_zero_between_pixels) {
       }
 }
 
-// A part for each of a million phases would take a gigabyte, so each is made when it is asked for.
+// Parts for a million phases would take a gigabyte, so each is made on demand.
 TEST(ConvWindows, as_many_phases_as_pixels_are_made_one_at_a_time) {
   const Convolution convolution =
       *parse_problem("conv2d_dgrad 1x1024x1024x3 k=5 r=1024 s=1024 stride=1024 a=f32")

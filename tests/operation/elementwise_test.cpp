@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise arguments: what problem they are, what they refuse, what they compute on the host.
+// Elementwise arguments: their problem, errors, and results on the host.
 #include <gemmery/buffer.hpp>
 #include <gemmery/discovery.hpp>
 #include <gemmery/elementwise.hpp>
@@ -64,7 +64,7 @@ TEST(ElementwiseArguments, take_vectors_and_batches) {
   EXPECT_EQ(out, std::vector<float>(24, 1));
 }
 
-// Sums of 32-bit integers that float32 does not hold.
+// Sums of 32-bit integers that are not exact in float32.
 TEST(ElementwiseArguments, are_exact_for_integers) {
   std::mt19937_64 random(tests::random_seed());
   std::uniform_int_distribution<std::int32_t> numbers(-(1 << 30), 1 << 30);
@@ -92,7 +92,7 @@ TEST(ElementwiseArguments, write_over_what_they_read_and_are_patched) {
   EXPECT_EQ(a, (std::vector<float>{111, 222}));
 }
 
-// Rows of odd lengths would not be aligned.
+// As a matrix, rows of odd lengths would not be aligned.
 TEST(ElementwiseArguments, are_one_vector_where_all_is_packed_and_of_one_shape) {
   std::vector<float> a(3 * 5 * 7, 1), b(3 * 5 * 7, 2), out(3 * 5 * 7);
   const auto view = [](std::vector<float>& values) {

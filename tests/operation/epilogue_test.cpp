@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Epilogues in arguments and problems: what is bound, how it broadcasts, what is refused and in
-// which words.
+// Epilogues in arguments and problems: binding, broadcasting, and error messages.
 #include <gtest/gtest.h>
 #include <gemmery/arguments.hpp>
 #include <gemmery/epilogue.hpp>
@@ -15,7 +14,7 @@
 namespace gemmery {
 namespace {
 
-// Memory that no test reads: addresses are all that arguments look at.
+// Memory that is never read: arguments check only addresses.
 struct Memory {
   alignas(64) std::byte bytes[1 << 16];
   const void* at(std::size_t offset) const { return bytes + offset; }
@@ -159,7 +158,7 @@ TEST(EpilogueArguments, an_input_may_be_exactly_out) {
   EXPECT_NO_THROW(bind({"D = accum + residual", {{"residual", out()}}}));
 }
 
-// A result of everything is written while others still read, also where out is one element.
+// A reduction of all of out is written while other blocks still read, even if out is one element.
 TEST(EpilogueArguments, a_result_of_everything_is_no_tensor_that_is_read) {
   const auto bind_one = [](const char* text, std::vector<EpilogueOperand> operands) {
     GemmOptions options;
@@ -311,7 +310,7 @@ TEST(EpilogueProblem, arguments_and_their_line_are_one_problem) {
   }
 }
 
-// Every shape that elements may be reduced to, beside outs with and without elements.
+// Every shape of a reduction, for outs with and without elements.
 TEST(EpilogueProblem, a_result_keeps_its_extents_where_out_has_no_elements) {
   int reduced = 0;
   for (const std::int64_t batches : {0, 1, 3})
@@ -405,7 +404,7 @@ TEST(EpilogueProblem, the_default_program_keeps_its_fields) {
             parse_problem("gemm 8x8x8 a=f32 alpha=2 beta=1 c=f32:c"));
 }
 
-// What is not stored does not make it another one, as in arguments.
+// Results that are not stored do not change the program, as in arguments.
 TEST(EpilogueProblem, the_default_program_is_what_is_left_of_a_longer_one) {
   const std::string text = "gemm 8x8x8 a=f32 epilogue=\"D = alpha*accum + beta*C; s = sum(D * w)\"";
   const ProblemLine plain = parse_problem("gemm 8x8x8 a=f32 alpha=2 beta=1 c=f32");
@@ -425,7 +424,7 @@ TEST(EpilogueProblem, the_default_program_is_what_is_left_of_a_longer_one) {
                     "alpha=2 beta=1 C=f32")
           .problem);
   EXPECT_THROW(parse_problem(text + " alpha=2 beta=1 C=f32 q=3"), Error);
-  // A field of the line stores no result that is called as it is.
+  // A result with the name of a field of the line is not stored.
   EXPECT_EQ(parse_problem("gemm 8x8x8 a=f32 acc=f32 epilogue=\"D = alpha*accum + beta*C; "
                           "acc = sum(D)\" alpha=2 beta=1 C=f32"),
             plain);
@@ -438,7 +437,8 @@ TEST(EpilogueProblem, the_default_programs_text_takes_the_numbers_of_its_fields)
   EXPECT_EQ(parse_problem(text + " alpha=f32:scalar").alpha, 1);
 }
 
-// Its text with other operands than GemmOptions have is a program like others.
+// The default program's text with other operands than those of GemmOptions is a program like
+// others.
 TEST(EpilogueProblem, the_default_program_takes_factors_in_memory) {
   const Tensor rows(memory().at(4096), DType::float32, {m, 1});
   const Tensor addend(memory().at(8192), DType::float32, {n});

@@ -12,7 +12,7 @@
 namespace gemmery {
 namespace {
 
-// What is silent stays silent, and what is printed is read back.
+// Defaults are not printed, and printed lines parse to equal problems.
 TEST(Grammar, canonical_lines_print_as_they_were_read) {
   for (const char* const line : {
            "gemm 4096x4096x8192 a=bf16",
@@ -82,7 +82,7 @@ TEST(Grammar, alignment_follows_from_the_strides) {
   EXPECT_EQ(parse_problem("gemm 8x8x1001 a=bf16").problem.a.alignment, 2);
   EXPECT_EQ(parse_problem("gemm 8x8x1001 a=bf16:c").problem.a.alignment, 16);
   EXPECT_EQ(parse_problem("gemm 8x8x1000 a=bf16/align=4").problem.a.alignment, 4);
-  // Windows that slide by one element.
+  // Overlapping rows, one element apart.
   EXPECT_EQ(parse_problem("gemm 8x8x8 a=bf16/strides=1,1").problem.a.alignment, 2);
   EXPECT_EQ(parse_problem("gemm 8x8x8x3 a=f32/batch=1").problem.a.alignment, 4);
 }

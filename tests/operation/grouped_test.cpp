@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments and lines of grouped problems: what is accepted, and what is refused by name.
+// Arguments and lines of grouped problems: valid ones, and errors that name the operand.
 #include <gemmery/gemmery.hpp>
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using operation::GroupSlice;
 using operation::read_groups;
 using tests::error_of;
 
-// Memory that every test may point at.
+// Memory for all tests.
 alignas(64) std::array<float, 1 << 14> a_memory, b_memory, out_memory, c_memory;
 
 using Shape = std::initializer_list<std::int64_t>;
@@ -142,7 +142,7 @@ std::function<void()> checking(const std::array<std::int32_t, count>& sizes, Gro
   };
 }
 
-// Row 12 of the acceptance list, and its likes in the other forms.
+// Row 12 of the acceptance list, and similar cases in the other forms.
 TEST(Grouped, sizes_that_do_not_fit_are_refused_by_the_first_of_them) {
   using I3 = std::array<std::int32_t, 3>;
   using I4 = std::array<std::int32_t, 4>;
@@ -263,7 +263,7 @@ TEST(Grouped, lists_are_refused_by_the_problem_that_differs) {
   });
 }
 
-// A run would write over the sizes while it reads them; sizes that were kept are not read again.
+// A run would overwrite the sizes while it reads them; sizes that were copied are not read again.
 TEST(Grouped, out_shares_no_memory_with_sizes_that_are_read_when_work_runs) {
   alignas(64) static std::array<std::int32_t, 2 * T * N> memory{};
   const Tensor out = f32(memory.data(), {T, N});

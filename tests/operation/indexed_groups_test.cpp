@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of groups by indices: arguments that are accepted, and what is refused by name.
+// Rows of groups by index: valid arguments, and errors that name the operand.
 #include <gemmery/gemmery.hpp>
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ Tensor f32(const void* data, std::initializer_list<std::int64_t> shape) {
   return Tensor(data, DType::float32, shape);
 }
 
-// 3 groups of 6 rows in all, of 20 rows of A and 30 of out.
+// 3 groups with 6 rows in all; A has 20 rows, out has 30.
 constexpr std::int64_t S = 20, R = 30, G = 3, K = 4, N = 5;
 using Six = std::array<std::int32_t, 6>;
 constexpr std::array<std::int32_t, 3> ends{2, 2, 5};
@@ -97,7 +97,7 @@ struct Refusal {
   std::function<void()> act;
 };
 
-// Checks the indices when arguments are made.
+// Makes arguments that check the indices.
 std::function<void()> checking(const Six& gather, const Six& scatter, std::int32_t divide = 1) {
   return [=] {
     rows({.check = true, .gather = of(gather), .gather_divide = divide, .scatter = of(scatter)});
@@ -155,7 +155,7 @@ TEST(IndexedGroups, what_does_not_fit_is_refused_by_name) {
   }
 }
 
-// Row 5 is of no group.
+// Row 5 belongs to no group.
 TEST(IndexedGroups, indices_of_rows_in_no_group_are_anything) {
   EXPECT_NO_THROW(checking({0, 0, -1, 3, 4, 1 << 30}, {9, -1, 8, -1, 7, 9})());
 }

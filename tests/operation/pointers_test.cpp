@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches by pointers: views, arguments, problems, and the lines that spell them.
+// Batches by pointers: views, arguments, problems, and their lines.
 #include <gemmery/arguments.hpp>
 #include <gemmery/error.hpp>
 
@@ -21,7 +21,7 @@ using tests::error_of;
 
 constexpr std::int64_t batches = 3;
 
-// Arrays of pointers, of which nothing here reads an element.
+// Arrays of pointers whose elements are never read.
 struct Arrays {
   std::vector<float> memory = std::vector<float>(4096);
   std::array<const void*, batches> a{&memory[0], &memory[512], &memory[128]};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The identity of files, and the places of folders. Folders themselves: tests/faults and
+// The identity of files, and trusted folders. Other functions of folders: tests/faults and
 // tests/jit/disk_cache_test.cpp.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ TEST(FileIdentity, is_a_hash_of_all_bytes_otherwise) {
   EXPECT_EQ(file_identity(folder / "nowhere"), "");
 }
 
-// Headers that promise more than there is: each length and offset cut short or blown up.
+// Headers with wrong lengths and offsets, too small or too large.
 TEST(FileIdentity, headers_that_lie_are_hashed_like_any_bytes) {
   const tests::TemporaryFolder folder;
   std::ifstream self("/proc/self/exe", std::ios::binary);

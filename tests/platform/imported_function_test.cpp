@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On the test program itself, which imports what it calls of the C library; its tables are
-// read-only as those of other programs. In children: what is redirected stays so.
+// Redirects imports of the test program, whose tables are read-only as in other programs. Runs in
+// child processes, since a redirection is permanent.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace {
 pid_t nobody() { return 4242; }
 const void* const in_this_program = reinterpret_cast<const void*>(&nobody);
 
-// The exit status of a child that looks whether something holds.
+// The exit status of a child that checks something.
 template <class Look>
 int status_of_child(Look look) {
   const pid_t child = fork();
@@ -38,7 +38,7 @@ TEST(ImportedFunction, is_replaced_for_the_library_that_imports_it) {
 }
 
 TEST(ImportedFunction, stays_what_it_was_for_other_libraries) {
-  // The C library's own calls of `getenv` are none of this program's.
+  // The C library's own calls of `getenv` are not redirected.
   EXPECT_EQ(status_of_child([] {
               setenv("GEMMERY_TEST_VARIABLE", "here", 1);
               static const auto nothing = +[](const char*) -> char* { return nullptr; };
@@ -55,7 +55,7 @@ TEST(ImportedFunction, that_a_library_does_not_import_is_not_replaced) {
   const void* const replacement = reinterpret_cast<const void*>(&nobody);
   EXPECT_FALSE(redirect_import(in_this_program, "a_function_of_no_library", replacement));
   EXPECT_FALSE(redirect_import(in_this_program, "", replacement));
-  // The C library calls its own without a table.
+  // The C library calls its own functions without a table.
   const void* const in_libm =
       reinterpret_cast<const void*>(static_cast<double (*)(double)>(std::cos));
   EXPECT_FALSE(redirect_import(in_libm, "getppid", replacement));

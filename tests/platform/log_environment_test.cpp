@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What GEMMERY_LOG_LEVEL and GEMMERY_LOG_FILE do. They are read once in a process, so each case has
-// one of its own.
+// GEMMERY_LOG_LEVEL and GEMMERY_LOG_FILE. They are read once per process, so each case is a child
+// process.
 #include <gemmery/error.hpp>
 #include <gemmery/log.hpp>
 
@@ -23,7 +23,7 @@
 namespace gemmery::platform {
 namespace {
 
-// Whether `claim` holds in a child with these values; nullptr: unset.
+// Whether `claim` is true in a child with these values; nullptr: unset.
 bool holds_with(const char* level, const char* file, const std::function<bool()>& claim) {
   return tests::holds_in_child([&] {
     level != nullptr ? setenv("GEMMERY_LOG_LEVEL", level, 1) : unsetenv("GEMMERY_LOG_LEVEL");
@@ -32,7 +32,7 @@ bool holds_with(const char* level, const char* file, const std::function<bool()>
   });
 }
 
-// The error of the check: its operand and what it says.
+// The error of the check: its operand and message.
 std::string refusal() {
   try {
     check_log_environment();
@@ -47,7 +47,7 @@ bool is_refused_with(const std::string& variable, const std::string& words) {
   const bool is_named = told.starts_with(variable + ": ");
   if (!is_named || told.find(words) == std::string::npos)
     std::printf("told: \"%s\"\n", told.c_str());
-  // A second time as well, and what is logged meanwhile does no harm.
+  // The second check also fails, and logging meanwhile has no effect.
   log(LogLevel::error, "lost");
   return is_named && told.find(words) != std::string::npos && refusal() == told;
 }
@@ -123,7 +123,7 @@ TEST_F(LogEnvironment, no_message_can_pass_for_another_one) {
       << text;
 }
 
-// Processes that share a file: each line is one of theirs, whole.
+// Processes that share a file: each line is a complete line of one process.
 TEST_F(LogEnvironment, lines_of_many_processes_are_not_mixed) {
   constexpr int processes = 16;
   constexpr int lines_each = 50;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parallel loops: each index once, exceptions carried, nesting, concurrency, fork.
+// Parallel loops: each index once, exceptions, nesting, concurrency, fork.
 #include "platform/parallel.hpp"
 
 #include <sys/wait.h>
@@ -16,7 +16,8 @@
 namespace gemmery::platform {
 namespace {
 
-// The thread sanitizer ends a child of a process with threads as soon as it starts one.
+// With the thread sanitizer, a forked child of a multithreaded process ends when it starts a
+// thread.
 #if defined(__SANITIZE_THREAD__)
 constexpr bool children_may_have_threads = false;
 #else

@@ -42,7 +42,7 @@ TEST(Process, has_no_variable_and_no_open_file_but_what_it_was_given) {
   ::setenv("HOSTILE", "1", 1);
   request.environment = {"PATH=/usr/bin:/bin"};
   request.folder = "/usr";
-  EXPECT_EQ(run_process(request).output, "0\n4\n/usr\n");  // 0, 1, 2 and the one that ls reads
+  EXPECT_EQ(run_process(request).output, "0\n4\n/usr\n");  // descriptors 0, 1, 2 and that of ls
 }
 
 TEST(Process, that_is_late_is_killed_with_all_that_it_started) {

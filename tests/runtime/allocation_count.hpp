@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often this thread has allocated memory. Linking it replaces the global operator new.
+// The number of allocations of this thread. Linking this replaces the global operator new.
 #pragma once
 
 namespace gemmery::tests {

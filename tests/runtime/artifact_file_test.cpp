@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of artifact files: what is written is read, and nothing else is.
+// The bytes of artifact files: written files are read, all others are refused.
 #include "runtime/artifact_file.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ using tests::random_seed;
 
 bool is_soak() { return std::getenv("GEMMERY_SOAK") != nullptr; }
 
-// A machine code's least: an ELF header of a GPU without sections.
+// The smallest cubin: an ELF header for a GPU without sections.
 Bytes small_cubin(std::size_t bytes) {
   Bytes cubin(bytes);
   std::memcpy(cubin.data(), "\177ELF\2\1", 6);
@@ -117,7 +117,7 @@ void expect_equal(const StoredKernel& one, const StoredKernel& other) {
   expect_equal(one.ptx, other.ptx);
 }
 
-// The error of bytes that must be refused; nothing where they were taken.
+// The error for bytes; nothing if they are accepted.
 std::optional<Error> refusal_of(const Bytes& bytes) {
   try {
     (void)decode(bytes, "a file.gemmery");
@@ -185,8 +185,8 @@ TEST(ArtifactFile, every_truncation_and_every_byte_more_is_refused) {
   expect_refused(longer, "a byte more");
 }
 
-// What a checksum cannot see: damage by whoever writes checksums, too. It is refused by field, or
-// decodes to what encodes again.
+// Changes with a valid checksum are refused, with the field, or decode to a file that encodes to
+// the same bytes.
 TEST(ArtifactFile, changed_bytes_under_a_right_checksum_are_refused_or_make_sense) {
   Numbers numbers(random_seed());
   const int rounds = is_soak() ? 300'000 : 6'000;
@@ -224,7 +224,7 @@ TEST(ArtifactFile, changed_bytes_under_a_right_checksum_are_refused_or_make_sens
 }
 
 struct Damage {
-  const char* field;  // that the refusal names
+  const char* field;  // the field in the error
   void (*apply)(StoredKernel& kernel);
 };
 

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Code that is compiled, loaded and unloaded again and again (RELIABILITY G16): memory stays flat,
-// that of the process and of the device.
+// SPDX-License-Identifier: Apache-2.0 Code that is compiled, loaded and unloaded repeatedly
+// (RELIABILITY G16): the memory of the process and of the device does not grow.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -29,7 +28,7 @@ class CodeCycles : public testing::TestWithParam<Device> {
 
   const driver::GpuDevice& device() const { return driver::open_device(GetParam()); }
 
-  // Each number is other code.
+  // The code depends on the number.
   void compile_load_and_let_go(int number) const {
     const CodeForm form = device().driver().code_form();
     const jit::CompiledCode code = jit::compile(
@@ -69,7 +68,7 @@ TEST_P(CodeCycles, keep_memory_flat) {
   const double device_grown = device_mib_in_use() - device_before;
   std::printf("%d cycles on %s: resident %+.1f MiB, on the device %+.1f MiB\n", cycles,
               to_string(GetParam()).c_str(), resident_grown, device_grown);
-  // One cubin is some 4 KiB and the text of one PTX 1: what stayed of a thousand would show.
+  // A cubin has some 4 KiB and a PTX text 1 KiB, so a leak of a thousand of them is detected.
   EXPECT_LT(resident_grown, 4);
   EXPECT_LT(device_grown, 4);
 }

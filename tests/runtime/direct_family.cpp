@@ -25,9 +25,9 @@ std::string entry_of(const DirectDesign& design) {
                      design.shared_bytes, design.delay_us, design.block_limit);
 }
 
-// Where the workspace is to be cleared for each launch, the kernel leaves dirt in workspace[0] and
-// adds workspace[1], which it never writes, to its results: they are wrong where the clearing was
-// left out.
+// If the workspace must be cleared for each launch, the kernel writes a nonzero value to
+// workspace[0] and adds workspace[1], which it never writes, to its results, so that they are wrong
+// without the clearing.
 constexpr std::string_view source = R"(
 struct Parameters {{
   const float* a; const float* b; const float* c; float* out; unsigned* workspace;
@@ -69,7 +69,7 @@ void copy_strides(const Tensor& tensor, std::int64_t (&strides)[3]) {
   for (int d = 0; d < 3; ++d) strides[d] = tensor.stride(d);
 }
 
-// The kernel's meaning, for the fake driver.
+// The same computation on the host, for the fake driver.
 void run_on_host(const DirectParameters& p, bool is_cleared, std::uint32_t threads) {
   const float dirt = is_cleared ? static_cast<float>(p.workspace[1]) : 0.0F;
   if (is_cleared) p.workspace[0] += threads;

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// A family of the plainest GEMM kernel (one thread per element), for tests of what all families
-// share: its designs differ in the scratch memory they ask for and in how long they take. Runs on a
-// real GPU, and on the fake driver by a function of the same meaning.
+// SPDX-License-Identifier: Apache-2.0 A family of the simplest GEMM kernel (one thread per
+// element), for tests of the code that all families share. Its designs differ in their scratch
+// memory and duration. Runs on a real GPU, and on the fake driver by an equivalent host function.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +14,15 @@ namespace gemmery::tests {
 struct DirectDesign {
   std::int32_t number = 0;           // distinguishes kernels that are otherwise equal
   std::int32_t workspace_bytes = 0;  // 0, or at least 16
-  // Of the workspace. -16: 16 for each unit of alpha, which the kernel leaves zero; it leaves dirt
-  // in the word behind them.
+  // Bytes of the workspace that must be zero. -16: 16 for each unit of alpha, which the kernel
+  // leaves zero; it writes a nonzero value after them.
   std::int32_t zeroed_bytes = 0;
   std::int32_t shared_bytes = 0;  // dynamic
   std::int32_t delay_us = 0;      // before the work
-  std::int32_t block_limit = 0;   // at most that many blocks; 0 = as many as there are elements
+  std::int32_t block_limit = 0;   // at most this many blocks; 0: as many as there are elements
 };
 
-// What the kernel takes; the same struct stands in the emitted source.
+// The kernel's parameter; the emitted source has the same struct.
 struct DirectParameters {
   const float* a;
   const float* b;
@@ -42,7 +41,7 @@ class DirectFamily : public runtime::DeviceFamily {
  public:
   static const DirectFamily& instance();
 
-  // A kernel of beta = 0, or of beta != 0 where it has a C.
+  // A kernel for beta = 0, or, with a C, for beta != 0.
   static Kernel kernel(const DirectDesign& design, bool has_c = false);
 
   std::string_view provider() const noexcept override { return "tests"; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite on emulated devices, and what only they can show: which code is made for them.
+// The tests on emulated devices, and tests that are possible only there: the form of their code.
 #include <gtest/gtest.h>
 #include <gemmery/emulator.hpp>
 #include <gemmery/error.hpp>
@@ -51,7 +51,7 @@ TEST_P(Emulated, a_fault_is_the_launchs_error_with_the_whole_report) {
   operands.expect_right();
 }
 
-// What is beyond the zeros of one launch may be dirt to the next.
+// The memory after one launch's zeros may be nonzero, and must be cleared if the next needs more.
 TEST_P(Emulated, a_prepared_launch_clears_where_more_of_its_workspace_must_be_zero) {
   const OwnedStream stream(device());
   const Kernel kernel = new_kernel({.workspace_bytes = 256, .zeroed_bytes = -16});

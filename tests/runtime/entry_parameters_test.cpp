@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What entries take, read from PTX and from cubins, whole and damaged.
+// The parameters of entries, read from PTX and from cubins, valid and corrupt ones.
 #include "runtime/entry_parameters.hpp"
 
 #include <gtest/gtest.h>

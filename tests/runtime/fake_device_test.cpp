@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite on the fake driver, and what only it can show: which calls are made.
+// The tests on the fake driver, and tests that are possible only there: the calls of the driver.
 #include <gtest/gtest.h>
 #include <gemmery/error.hpp>
 
@@ -45,7 +45,8 @@ TEST_P(FakeRuntime, a_usual_launch_makes_one_call_and_allocates_nothing) {
   expect_one_call("run without one", [&] { kernel.run(operands.arguments(), {.stream = stream}); });
   expect_one_call("prepared", [&] { prepared.launch(stream); });
 
-  // The fake driver allocates a fixed number of times for each launch; what is above that is ours.
+  // The fake driver allocates a fixed number of times for each launch; the library must not add
+  // any.
   const auto count_allocations = [&](auto&& launch) {
     launch();
     const long before = allocation_count();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite on the first two GPUs, and what only they can show.
+// The tests on the first two GPUs, and tests that are possible only there.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -74,8 +74,8 @@ TEST_P(Gpu, events_measure_what_lies_between_them) {
   EXPECT_NEAR(driver::elapsed_ms(start, end), 10, 3);
 }
 
-// RELIABILITY F58: the clearing of a workspace and the kernel behind it are on the caller's stream,
-// whatever runs elsewhere.
+// RELIABILITY F58: the clearing of a workspace and the kernel after it are on the caller's stream,
+// independent of work on other streams.
 TEST_P(Gpu, a_busy_default_stream_does_not_reorder_work) {
   const Stream legacy = Stream::of(nullptr, device());
   const OwnedStream side(device());
@@ -106,7 +106,7 @@ TEST_P(Gpu, the_workspace_of_a_prepared_launch_outlives_the_work_that_uses_it) {
       PreparedLaunch prepared = artifact.bind(operands.arguments());
       prepared.launch(stream);
     }
-    // Takes the memory at once if it was given back too early.
+    // Would receive the memory at once if it was freed too early.
     const OwnedStream other(device());
     const Buffer thief(4096, other);
     fill(thief.data(), 0xFF, 4096, other);

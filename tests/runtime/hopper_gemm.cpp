@@ -21,7 +21,7 @@ void HopperGemm::SetUp() {
 
 namespace {
 
-// Splits through a workspace have tests of their own: captures here bring none.
+// Splits through a workspace have separate tests, since captures in these tests have no workspace.
 bool needs_no_workspace(const Kernel& kernel) {
   return kernel.metadata().design_value("split_k").find_first_not_of("0123456789") ==
          std::string_view::npos;
@@ -46,7 +46,7 @@ std::string design_class(const Kernel& kernel) {
 
 namespace {
 
-// Splits of k, which discovery offers for other problems than the short ones of tests.
+// Splits of k, which discovery does not offer for the small problems of tests.
 std::vector<Kernel> splits_like(const Kernel& kernel) {
   std::vector<Kernel> splits;
   for_each_kernel(

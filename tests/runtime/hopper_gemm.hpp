@@ -12,15 +12,16 @@ namespace gemmery::tests {
 
 class HopperGemm : public testing::TestWithParam<Device> {
  protected:
-  // Skips, with the reason, where there is no such device, no compiler, or no sm90 kernel for it.
+  // Skips the test, with the reason, if there is no such device, no compiler, or no sm90 kernel for
+  // it.
   void SetUp() override;
 
   Device device() const { return GetParam(); }
   bool is_emulated() const { return device().type == DeviceType::emulated; }
 };
 
-// The sm90 kernels that discovery offers for a problem, and of them the first of each schedule and
-// cluster: "coop 1x1", "pingpong 2x1", …
+// The sm90 kernels that discovery offers for a problem, the first of each schedule and cluster:
+// "coop 1x1", "pingpong 2x1", …
 std::vector<Kernel> sm90_kernels(const GemmArguments& arguments);
 std::vector<Kernel> one_of_each_design(const GemmArguments& arguments);
 std::string design_class(const Kernel& kernel);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite of Hopper launches on the first GPU.
+// The tests of Hopper launches on the first GPU.
 #include "tests/runtime/hopper_gemm.hpp"
 
 namespace gemmery::tests {

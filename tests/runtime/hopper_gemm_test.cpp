@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of sm90 kernels: captured, replayed, one behind the other, on part of the device.
+// Launches of sm90 kernels: captured, replayed, back to back, on a part of the device.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -41,7 +41,7 @@ TEST_P(HopperGemm, what_is_not_compiled_is_refused_in_a_capture_that_stays_valid
   const OwnedStream stream(device());
   MovingColumns columns(64, 48, random_seed(), stream);
   const std::vector<Kernel> kernels = sm90_kernels(columns.forth());
-  const Kernel& late = kernels.back();  // of which no other test makes use
+  const Kernel& late = kernels.back();  // no other test uses it
   const Kernel& early = kernels.front();
   early.compile(columns.forth());
   driver::GraphCapture capture(stream);
@@ -76,8 +76,8 @@ TEST_P(HopperGemm, a_graph_of_dependent_launches_replays_right) {
 
 // --- one behind the other -----------------------------------------------------------------------
 
-// A launch that may begin before the one ahead has ended still reads what that one has written, and
-// writes nothing that it still reads.
+// A launch that may begin before the previous one has ended must read that one's results, and must
+// not overwrite memory that it still reads.
 TEST_P(HopperGemm, each_launch_sees_all_that_the_one_before_has_stored) {
   const OwnedStream stream(device());
   MovingColumns columns(is_emulated() ? 200 : 2056, 136, random_seed(), stream);
@@ -113,7 +113,7 @@ TEST_P(HopperGemm, kernels_of_two_families_take_turns) {
 
 // --- reductions ---------------------------------------------------------------------------------
 
-// Whole numbers of a few bits as bfloat16, and what |A B| reaches.
+// Integers of a few bits as bfloat16, and the maximum of |A B|.
 struct WholeMatrices {
   std::vector<std::uint16_t> a, b;
   float peak = 0;
@@ -143,8 +143,8 @@ struct WholeMatrices {
   }
 };
 
-// Launches share a workspace that is cleared once, and the next one gets ready while the last one
-// ends: each must find the zeros that it left.
+// Launches share a workspace that is cleared once, and a launch begins while the previous one ends:
+// each must find the zeros that the previous one left.
 TEST_P(HopperGemm, prepared_reductions_follow_each_other_unwaited) {
   const std::int64_t m = is_emulated() ? 150 : 1500;
   const std::int64_t n = is_emulated() ? 136 : 1032;
@@ -202,7 +202,7 @@ TEST_P(HopperGemm, prepared_reductions_follow_each_other_unwaited) {
 
 // --- part of the device -------------------------------------------------------------------------
 
-// As many blocks as multiprocessors at most, in whole clusters, at least one.
+// At most as many blocks as multiprocessors, in whole clusters, at least one.
 std::uint32_t block_count(const Kernel& kernel, const GemmArguments& arguments, int limit) {
   const runtime::LaunchPlan plan = packed_plan(kernel, arguments, limit);
   EXPECT_EQ(plan.shape.grid[0] % plan.shape.cluster[0], 0U);

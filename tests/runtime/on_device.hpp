@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fixture of the tests that run on any GPU, the fake one included, and operands to run on.
+// The fixture of tests that run on any GPU, including the fake one, and operands for them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,14 +16,13 @@
 
 namespace gemmery::tests {
 
-// Which driver serves DeviceType::emulated in a program: the fake one, or the emulator. Each
-// program of the suite defines it.
+// Whether DeviceType::emulated is the fake driver or the emulator. Each test program defines it.
 bool is_fake_driver_wanted();
 
-// Each test runs on every device that is named when the suite is instantiated.
+// Each test runs on every device with which the suite is instantiated.
 class OnDevice : public testing::TestWithParam<Device> {
  protected:
-  // Skips, with the reason, where there is no such device or no compiler.
+  // Skips the test, with the reason, if there is no such device or no compiler.
   void SetUp() override;
 
   Device device() const { return GetParam(); }
@@ -37,8 +36,7 @@ struct Shape {
   std::int64_t m = 33, n = 17, k = 9, l = 2;
 };
 
-// Whole numbers small enough that every sum is exact, on a device, with the result that is
-// expected.
+// Integers on a device, so small that every sum is exact, with the expected result.
 class Operands {
  public:
   Operands(Shape shape, Stream stream);
@@ -46,7 +44,7 @@ class Operands {
   const GemmArguments& arguments() const { return *arguments_; }
   GemmArguments with_scalars(float alpha, float beta) const;
 
-  // New numbers in A, in place; the expectation follows.
+  // Writes new numbers to A and updates the expected result.
   void change_a();
 
   // Reads the result back and compares it; then overwrites it with poison.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches by pointers in a graph: the addresses are read when it runs, so they may change between
-// two replays.
+// replays.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -20,13 +20,13 @@ constexpr std::int64_t m = 5;
 constexpr std::int64_t n = 40;
 constexpr std::int64_t k = 72;
 constexpr std::int64_t batches = 3;
-constexpr std::size_t sets = 2;  // of operands
+constexpr std::size_t sets = 2;  // sets of operands
 
 std::uint16_t bfloat16_of(int value) {
   return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) >> 16);
 }
 
-// Matrices of small whole numbers, on the host and on the device.
+// Matrices of small integers, on the host and on the device.
 class Matrices {
  public:
   Matrices(std::int64_t elements, std::mt19937& random, Device device, Stream stream) {
@@ -70,7 +70,7 @@ std::vector<float> products(const std::vector<int>& a, const std::vector<int>& b
   return out;
 }
 
-// Three arrays of addresses on the device, and out, as the graph sees them.
+// Three arrays of addresses on the device, and out, as used by the graph.
 struct Batch {
   Batch(std::mt19937& random, Device where, Stream on)
       : device(where),
@@ -85,7 +85,7 @@ struct Batch {
     for (const auto& [matrices, pointers] :
          {std::pair{&a, &a_pointers}, std::pair{&b, &b_pointers}}) {
       std::vector<void*> addresses;
-      // Another order in each set, too.
+      // Each set also has a different order.
       for (std::size_t batch = 0; batch < batches; ++batch)
         addresses.push_back(matrices->address(set, place(set, batch)));
       copy(pointers->data(), device, addresses.data(), Device::cpu(), pointers->bytes(), stream);

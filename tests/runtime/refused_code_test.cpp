@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intact code in the cache that a driver refuses (RELIABILITY F4, F24): it is compiled again, once,
-// and the kernel runs.
+// Undamaged code in the cache that the driver refuses (RELIABILITY F4, F24): it is compiled again,
+// once, and the kernel runs.
 #include <gtest/gtest.h>
 #include <gemmery/cache.hpp>
 #include <gemmery/error.hpp>
@@ -23,7 +23,7 @@ bool is_fake_driver_wanted() { return false; }
 
 namespace {
 
-// The process's cache is where the environment says at its first use.
+// The process's cache is in the folder that the environment names at its first use.
 std::string cache_folder() {
   static const TemporaryFolder folder;
   return folder / "cache";
@@ -36,7 +36,7 @@ class RefusedCode : public OnDevice {
  protected:
   CodeForm form() const { return driver::open_device(device()).driver().code_form(); }
 
-  // What the device would have compiled for it.
+  // The request with which the kernel is compiled for the device.
   jit::CompileRequest request_of(const Kernel& kernel) const {
     const DirectFamily& family = DirectFamily::instance();
     const Target target = family.target_for(kernel, driver::open_device(device()).info());
@@ -48,8 +48,8 @@ class RefusedCode : public OnDevice {
             .extra_options = source.options};
   }
 
-  // No code, the beginning of some, and code without the entry. Drivers are told no length, so each
-  // has enough zeros behind it.
+  // No code, truncated code, and code without the entry. Drivers are not given the length, so each
+  // is followed by enough zeros.
   std::vector<jit::CompiledCode> unfit_codes() const {
     const bool is_ptx = form() == CodeForm::ptx;
     const jit::CompiledCode of_another = jit::compile(request_of(new_kernel()));
@@ -133,7 +133,7 @@ TEST_P(RefusedCode, is_told_with_the_drivers_words_where_nothing_may_be_compiled
   const Error error = error_of([&] { kernel.run(operands.arguments(), {.stream = stream}); });
   unsetenv("GEMMERY_DISABLE_JIT");
   EXPECT_EQ(error.kind(), ErrorKind::launch);
-  // NVIDIA's driver looks at a library when a kernel of it is asked for.
+  // NVIDIA's driver checks a library when a kernel of it is requested.
   EXPECT_TRUE(error.operand().starts_with("cuLibrary")) << error.what();
   EXPECT_TRUE(is_kept(key, unfit));
   kernel.run(operands.arguments(), {.stream = stream});

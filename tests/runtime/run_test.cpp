@@ -284,7 +284,7 @@ TEST_P(OnDevice, memory_from_the_pool_goes_back) {
   synchronize(stream);
   synchronize(driver::open_device(device()).housekeeping_stream());
   EXPECT_LE(pool_statistics(device()).used_bytes,
-            before);  // less where an earlier test's memory went back meanwhile
+            before);  // less if memory of an earlier test was freed meanwhile
 }
 
 // --- captures -----------------------------------------------------------------------------------

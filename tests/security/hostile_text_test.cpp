@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RELIABILITY S12: text that would be code, a command or a path elsewhere. It is refused quickly
-// with an error of ours, before anything is compiled, or it is unknown.
+// RELIABILITY S12: text that would be code, a command or a path in other contexts. It is refused
+// quickly with an Error, before any compilation, or it is an unknown name.
 #include <gemmery/discovery.hpp>
 #include <gemmery/epilogue.hpp>
 #include <gemmery/error.hpp>
@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// What shells, compilers, formats, paths and readers of text take for something else.
+// Text with a special meaning in shells, compilers, formats, paths and parsers.
 std::vector<std::string> hostile_words() {
   std::vector<std::string> words{"\";",
                                  "\n}",
@@ -75,7 +75,7 @@ std::string shown(const std::string& word) {
 
 using CpuTime = std::chrono::nanoseconds;
 
-// Of this thread: other programs on the machine do not count.
+// This thread's processor time, which does not depend on other programs.
 CpuTime cpu_time() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -89,8 +89,8 @@ CpuTime time_of(Work&& work) {
   return cpu_time() - start;
 }
 
-// To copy so many characters and look at each, compiled as this test is: a sanitizer or a slow
-// machine slows down both what is measured and the measure.
+// The time to copy this many characters and read each, with the compiler options of this test: a
+// sanitizer or a slow machine affects both times.
 CpuTime time_of_one_pass(std::size_t characters) {
   static std::map<std::size_t, CpuTime> known;
   const auto [place, is_new] = known.try_emplace(characters);
@@ -105,9 +105,9 @@ CpuTime time_of_one_pass(std::size_t characters) {
   return place->second;
 }
 
-// Refused by an Error of the two kinds for what a caller wrote, in a time that grows as the text
-// does. A hundred passes are more than any reader makes; one whose time grows with the square of
-// the length would make as many as the text has characters, a million at least where that decides.
+// Checks that the text is refused by an Error of the two kinds for invalid input, in linear time. A
+// hundred passes are more than any parser needs; a quadratic one would need as many as the text has
+// characters, at least a million for the decisive texts.
 template <class Read>
 void expect_refused(const std::string& word, Read&& read) {
   constexpr int most_passes = 100;

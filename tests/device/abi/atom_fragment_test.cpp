@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit operands loaded to the registers of a wgmma: which elements a lane gets, and the banks of
+// 8-bit operands loaded to the registers of a wgmma: the elements of each lane, and the banks of
 // every access.
 #include "device/abi/atom_fragment.hpp"
 
@@ -17,12 +17,12 @@ constexpr unsigned lanes = 32;
 constexpr unsigned atom_lines = 128;
 constexpr unsigned chunks = fragment_line_bytes / fragment_rows;
 
-// A number for each pair of k and row, in 8 bits.
+// An 8-bit number for each pair of k and row.
 std::uint8_t number(unsigned k, unsigned row) {
   return static_cast<std::uint8_t>(k * 7 + row * 31 + k * row);
 }
 
-// As TMA writes it: a line for each k, its chunks of 16 bytes swizzled.
+// An atom as written by TMA: a line for each k, its chunks of 16 bytes swizzled.
 std::vector<std::uint8_t> make_atom() {
   std::vector<std::uint8_t> atom(atom_lines * fragment_line_bytes);
   for (unsigned k = 0; k < atom_lines; ++k)
@@ -31,8 +31,8 @@ std::vector<std::uint8_t> make_atom() {
   return atom;
 }
 
-// ldmatrix.x4.trans of 16-bit elements (PTX ISA): lane 8 j + i gives the address of line i of
-// matrix j, and lane t gets of each matrix the elements of lines 2 (t % 4) and the next at t / 4.
+// ldmatrix.x4.trans of 16-bit elements (PTX ISA): lane 8 j + i has the address of line i of matrix
+// j, and lane t receives from each matrix the elements of lines 2 (t % 4) and the next at t / 4.
 std::array<std::uint32_t, 4> load_transposed(const std::vector<std::uint8_t>& atom, unsigned first,
                                              unsigned chunk, unsigned lane) {
   std::array<std::uint32_t, 4> words{};
@@ -55,8 +55,8 @@ std::uint32_t prmt(std::uint32_t low, std::uint32_t high, unsigned selector) {
   return word;
 }
 
-// Of a wgmma's registers of A (PTX ISA): 0 and 1 have k from 4 (t % 4) on, 2 and 3 the same 16 k
-// further; 0 and 2 are of row t / 4, 1 and 3 of row t / 4 + 8, which here are adjacent rows.
+// A wgmma's registers of A (PTX ISA): 0 and 1 have k from 4 (t % 4) on, 2 and 3 the same plus 16; 0
+// and 2 belong to row t / 4, 1 and 3 to row t / 4 + 8, which are adjacent rows here.
 TEST(AtomFragment, registers_hold_four_k_of_adjacent_rows) {
   const std::vector<std::uint8_t> atom = make_atom();
   for (unsigned step = 0; step < atom_lines / fragment_k; ++step) {
@@ -82,7 +82,7 @@ TEST(AtomFragment, registers_hold_four_k_of_adjacent_rows) {
   }
 }
 
-// ldmatrix takes a matrix at a time: eight lines of 16 bytes, of all 32 banks.
+// ldmatrix reads one matrix at a time: eight lines of 16 bytes, in all 32 banks.
 TEST(AtomFragment, no_matrix_has_a_bank_conflict) {
   for (unsigned chunk = 0; chunk < chunks; ++chunk) {
     for (unsigned matrix = 0; matrix < 4; ++matrix) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic that both halves of depthwise kernels share: where words lie in shared memory, and
-// which designs are refused.
+// The arithmetic that host and device code of depthwise kernels share: the layout of shared memory,
+// and the designs that are refused.
 #include "device/abi/depthwise_design.hpp"
 
 #include <gtest/gtest.h>
@@ -74,8 +74,8 @@ TEST(DepthwiseDesign, each_word_has_a_place_of_its_own) {
   }
 }
 
-// The most words of one bank that threads access at once, at different addresses: threads of a warp
-// go together as far as they have 128 bytes.
+// The largest number of different words in one bank that are accessed at once: threads of a warp
+// access memory together up to 128 bytes.
 int conflicts(const DepthwiseDesign& design, const std::function<int(int thread)>& place_of,
               int words) {
   const int word_bytes = depthwise_word_bytes(design.accumulator);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of float32 operands: which products are computed, where parts lie, the banks of every
-// access.
+// Parts of float32 operands: the products, the layout of parts, the banks of every access.
 #include "device/abi/operand_parts.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +13,7 @@
 namespace gemmery::abi {
 namespace {
 
-// TMA's swizzles of lines of as many bytes as the swizzle has: its unit is 16 bytes.
+// TMA's swizzles for lines with the swizzle's number of bytes; the unit is 16 bytes.
 unsigned in_128_bytes(unsigned line, unsigned byte) {
   return line * 128 + (byte / 16 ^ line % 8) * 16 + byte % 16;
 }
@@ -22,7 +21,7 @@ unsigned in_64_bytes(unsigned line, unsigned byte) {
   return line * 64 + (byte / 16 ^ line / 2 % 4) * 16 + byte % 16;
 }
 
-// Lanes of a phase, as many as move 128 bytes together, touch all banks once.
+// The lanes of a phase, which access 128 bytes together, access each bank once.
 template <class Offset>
 void expect_no_conflict(unsigned lanes, unsigned bytes, const Offset& offset_of) {
   for (unsigned first = 0; first < 32; first += lanes) {

@@ -12,7 +12,7 @@
 namespace gemmery::abi {
 namespace {
 
-// What TMA makes of the coordinates.
+// The address that TMA computes from the coordinates.
 UInt64 address_at(UInt64 map, const MapDistance& distance) {
   return map + static_cast<UInt64>(distance.near) * near_step_bytes +
          static_cast<UInt64>(distance.far) * far_step_bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic that host and device share: what follows from a design, and which designs are
-// refused.
+// The arithmetic that host and device code share: values that follow from a design, and the designs
+// that are refused.
 #include "device/abi/simt_design.hpp"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ TEST(SimtDesign, a_grid_covers_all_tiles_or_strides_over_them) {
   EXPECT_FALSE(fits_grid(0x10000000U, 0x10000000U));
 }
 
-// A change of the plain design, and the field that is to blame.
+// A change of the default design, and the field in the error.
 struct Refusal {
   const char* what;
   std::function<void(SimtDesign&)> change;

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The arithmetic that host and device share: what follows from a design, where words of A lie, and
-// which designs are refused.
+// SPDX-License-Identifier: Apache-2.0 The arithmetic that host and device code share: values that
+// follow from a design, the layout of A, and the designs that are refused.
 #include "device/abi/skinny_design.hpp"
 
 #include <gtest/gtest.h>
@@ -70,7 +69,7 @@ TEST(SkinnyDesign, four_bytes_of_k_are_a_word_where_a_load_has_as_many) {
   EXPECT_EQ(k_per_word(of_type(along_columns, DType::int8, DType::int32)), 4);
 }
 
-// Each word of a panel has a place of its own, and those that a thread reads at once are adjacent
+// Each word of a panel has a different offset, and words that a thread reads at once are contiguous
 // and aligned.
 void expect_places(const SkinnyDesign& design) {
   std::vector<int> places;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory of sm80 designs: every chunk has a place of its own, and no access has a bank
+// Shared memory of sm80 designs: every chunk has a different offset, and no access has a bank
 // conflict.
 #include <gtest/gtest.h>
 
@@ -22,8 +22,9 @@ constexpr int lanes = 32;
 constexpr int bank_bytes = 4;
 constexpr int banks = 32;
 
-// Wavefronts that the addresses of one instruction take, `bytes` each: what shares a bank and is
-// another word waits for the next. Accesses of 8 and 16 bytes go by half and quarter warps.
+// The number of wavefronts of one instruction with these addresses, `bytes` each: different words
+// in one bank need different wavefronts. Accesses of 8 and 16 bytes proceed by half and quarter
+// warps.
 int wavefronts(const std::vector<int>& addresses, int bytes) {
   const std::size_t at_once = static_cast<std::size_t>(lanes * bank_bytes / bytes);
   int all = 0;
@@ -53,7 +54,7 @@ int bytes_of_load(const StagedOperand& operand) {
   }
 }
 
-// Of one warp's copies of 16 bytes, in the order in which threads take chunks.
+// Checks one warp's copies of 16 bytes, in the order in which threads copy chunks.
 void expect_copies_without_conflicts(const StagedOperand& operand, int threads,
                                      const std::string& name) {
   if (!operand.is_async() || operand.vector_bytes != chunk_bytes) return;
@@ -90,7 +91,7 @@ void expect_places_of_their_own(const StagedOperand& operand, const std::string&
   EXPECT_EQ(*places.rbegin(), operand.bytes() - chunk_bytes) << name;
 }
 
-// Each once: operands of many designs lie alike.
+// Each layout once, since operands of many designs have the same.
 TEST(Sm80Design, no_access_to_shared_memory_meets_another_in_a_bank) {
   std::set<std::string> seen;
   for_each_kernel(

@@ -169,7 +169,7 @@ TEST(Sm90Design, blocks_that_split_k_store_a_share_of_the_columns) {
     EXPECT_EQ(stored.accumulator, DType::float32);
     EXPECT_EQ(stored.split_k, 1);
     EXPECT_EQ(staging_bytes(stored), staging_bytes(design));
-    // Sums of the whole tile, whoever has them.
+    // The accumulators of the whole tile.
     EXPECT_GE(split_sums_bytes(design), design.tile_m * design.tile_n * 2);
   }
 }
@@ -213,7 +213,7 @@ TEST(Sm90Design, a_stage_has_a_swizzled_row_of_k_of_any_type) {
   EXPECT_EQ(tile_k(with_operands(DType::int8)), 128);
   EXPECT_EQ(tile_k(with_operands(DType::bfloat16)), 64);
   EXPECT_EQ(tile_k(with_operands(DType::float32)), 32);
-  // 208 rows in atoms of as many rows as a stage has k.
+  // 208 rows in atoms with as many rows as a stage has k.
   EXPECT_EQ(operand_stage_bytes(Major::k, 208, 128), 208 * 128);
   EXPECT_EQ(operand_stage_bytes(Major::extent, 208, 128), 256 * 128);
   EXPECT_EQ(operand_stage_bytes(Major::extent, 208, 32), 224 * 128);
@@ -251,7 +251,7 @@ TEST(Sm90Design, registers_of_all_warpgroups_fit_the_multiprocessor) {
     EXPECT_LE(registers, 65536) << tile_m;
     EXPECT_EQ(budget.producer % 8, 0);
     EXPECT_EQ(budget.consumer % 8, 0);
-    const int consumer = budget.consumer > 0 ? budget.consumer : 255;  // the hardware's most
+    const int consumer = budget.consumer > 0 ? budget.consumer : 255;  // the hardware's maximum
     EXPECT_GT(consumer, accumulators_per_thread(design));
   }
 }

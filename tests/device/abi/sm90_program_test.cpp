@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How operands of programs reach sm90 blocks. Compiled for the host only.
+// How sm90 blocks load operands of programs. Compiled for the host only.
 #include "device/abi/sm90_program.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division by multiplication, and the order in which persistent launches visit tiles: against
-// division and a walk that is written out.
+// Division by multiplication, and the order in which persistent launches visit tiles, compared with
+// division and an explicit loop.
 #include "device/abi/tile_order.hpp"
 
 #include "device/abi/groups.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr unsigned end_of_numbers = 1U << 31;
 
-// Numbers of every size, as many small ones as large ones.
+// Numbers of every magnitude, as many small ones as large ones.
 class Numbers {
  public:
   unsigned draw() {
@@ -39,7 +39,7 @@ TEST(FastDivisor, divides_as_division_does) {
     const unsigned divisor = numbers.draw() + 1;
     const FastDivisor fast = make_fast_divisor(divisor);
     ASSERT_EQ(fast.divisor, divisor);
-    // Where the quotient changes, and the largest number.
+    // Numbers at which the quotient changes, and the largest number.
     const unsigned multiple = numbers.draw() / divisor * divisor;
     for (const unsigned x :
          {numbers.draw(), multiple, multiple - std::min(multiple, 1U), 0U, end_of_numbers - 1})
@@ -55,7 +55,7 @@ TEST(FastDivisor, takes_divisors_at_the_ends_of_their_range) {
         ASSERT_EQ(make_fast_divisor(divisor).divide(x), x / divisor) << x << " / " << divisor;
 }
 
-// All tiles, one matrix after the other: bands of `band` lines, each walked across.
+// All tiles in order, one matrix after the other, in bands of `band` lines.
 std::vector<TilePosition> walk(const Raster& raster, unsigned rows, unsigned columns,
                                unsigned batches) {
   const bool is_along_m = raster.along == Along::m;
@@ -105,7 +105,7 @@ TEST(TileOrder, is_that_of_a_walk_in_bands) {
   }
 }
 
-// One tile row or column of nearly 2^31 tiles, and bands of as many.
+// One row or column of nearly 2^31 tiles, and bands of as many.
 TEST(TileOrder, reaches_the_last_of_the_most_tiles) {
   constexpr Raster raster{Along::m, 8};
   const auto last = [&](unsigned rows, unsigned columns, unsigned batches) {

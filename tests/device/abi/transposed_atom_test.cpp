@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposition in shared memory: which element goes where, and the banks of every access.
+// Transposition in shared memory: the position of each element, and the banks of every access.
 #include "device/abi/transposed_atom.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ unsigned swizzled(unsigned line, unsigned byte) {
   return line * line_bytes + ((byte / 16) ^ (line % 8)) * 16 + byte % 16;
 }
 
-// The words that a warp's lanes touch at once lie in different banks.
+// Checks that the words which a warp's lanes access at once are in different banks.
 template <class Offset>
 void expect_no_conflict(const Offset& offset_of) {
   std::set<unsigned> banks;
@@ -63,7 +63,7 @@ std::array<std::uint32_t, 4> transpose_block(const std::array<std::uint32_t, 4>&
   return turned;
 }
 
-// A number for each pair of k and row, in 8 bits.
+// An 8-bit number for each pair of k and row.
 std::uint8_t number(unsigned k, unsigned row) {
   return static_cast<std::uint8_t>(k * 7 + row * 31 + k * row);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a tile is cut into units: every element is copied once, by one thread, and transposing stores
-// have no bank conflict.
+// The division of a tile into units: every element is copied once, by one thread, and transposing
+// stores have no bank conflict.
 #include "device/copy/operand_plan.cuh"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ void expect_each_element_once() {
   for (const int times : moved) ASSERT_EQ(times, 1);
 }
 
-// Words that a warp writes with one instruction: those of one position in each thread's unit.
+// The words that a warp writes with one instruction: one position in each thread's unit.
 template <OperandPlan plan>
 void expect_no_bank_conflicts() {
   using Units = OperandUnits<plan>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses the operation of one more row in every way in which a program is used.
+// Uses the operation of an added row in all features for programs.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

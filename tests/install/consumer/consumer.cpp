@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user writes first: the best kernel for three matrices in host memory. Prints the version;
-// fails on a wrong product.
+// A user's first program: the best kernel for three matrices in host memory. Prints the version;
+// fails if the product is wrong.
 #include <cstdio>
 #include <vector>
 
