@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An epilogue program in place of alpha * accum + beta * C: a bias for each column, an activation,
+// An epilogue program instead of alpha * accum + beta * C: a bias for each column, an activation,
 // and as a second result the largest value of every row, all in one pass over the accumulators. The
 // same program is written as text and as C++ expressions.
 #include <algorithm>

@@ -55,7 +55,7 @@ int main(int count, char** words) {
   int differences = halves_of_accum_are_refused() ? 0 : 1;
   for (std::size_t row = 0; row < tokens; ++row)
     for (std::size_t column = 0; column < hidden; ++column) {
-      double left = 0, right = 0;  // whole numbers below 17: exact in bfloat16, too
+      double left = 0, right = 0;  // integers below 17: also exact in bfloat16
       for (std::size_t index = 0; index < width; ++index) {
         const std::size_t weight = index * 2 * hidden + column;
         const float value = from_bfloat16(x[row * width + index]);

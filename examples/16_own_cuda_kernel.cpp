@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bring your own kernel, as CUDA C++: a tiled product in shared memory becomes one of the kernels
-// that are discovered, compiled, cached, run and verified. On the first GPU, or else on an emulated
-// one, where every access is checked.
+// that are discovered, compiled, cached, run and verified. It runs on the first GPU, or else on an
+// emulated one, where every access is checked.
 #include <cstdio>
 #include <string>
 #include <vector>

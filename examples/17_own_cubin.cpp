@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bring your own kernel, as machine code: a cubin from a file, or the PTX below, joins discovery
-// with rules for its operands and a launch recipe. No compiler is needed.
+// Bring your own kernel, as machine code: discovery finds a cubin from a file, or the PTX below, by
+// the rules for its operands and its launch rule. No compiler is needed.
 //
 //   17_own_cubin [FILE.cubin TARGET]    a kernel with the same parameters, made by
 //                                       nvcc -cubin -arch=TARGET
@@ -80,7 +80,7 @@ end:
 }
 )ptx";
 
-// A driver compiles PTX for whatever device it has, so the same text serves many targets.
+// A driver compiles PTX for its device, so the same text works for many targets.
 UserImages images_of_ptx() {
   UserImages images;
   for (const char* const target : {"sm_80", "sm_90", "sm_100", "sm_120"})

@@ -14,7 +14,7 @@ int main() {
     return Tensor(values.data(), DType::float32, {2, 3});
   };
 
-  // A and B by these names, and a vector beside them that broadcasts.
+  // A and B are named so in the program; a vector is broadcast.
   const ElementwiseArguments gated(matrix(gate), matrix(up), matrix(out), "D = relu(A) * B + bias",
                                    {{"bias", Tensor(bias.data(), DType::float32, {3})}});
   const auto kernels = get_kernels(gated);

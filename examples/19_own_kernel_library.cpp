@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of one's own for the command line: a shared library that registers them.
+// Your own kernels for the command line: a shared library that registers them.
 //
 //   g++ -std=c++20 -fPIC -shared 19_own_kernel_library.cpp -o libown.so -lgemmery
 //   gemmery verify gemm 64x64x64 a=f32 --load ./libown.so --provider user

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-// GEMMs of groups whose sizes differ: the experts of a mixture layer. The sizes are read when the
-// work runs, so one prepared launch serves any. This one runs on the CPU; on a GPU the calls are
-// the same, with tensors and sizes in its memory and a stream.
+// SPDX-License-Identifier: Apache-2.0 GEMMs of groups whose sizes differ: the experts of a mixture
+// layer. The sizes are read when the work runs, so one prepared launch works for all sizes. This
+// one runs on the CPU; on a GPU the calls are the same, with tensors and sizes in its memory and a
+// stream.
 #include <cstdint>
 #include <cstdio>
 #include <vector>
@@ -34,7 +34,7 @@ int main() {
   };
   run();
   const bool first = out == std::vector<float>{4, 4, 4, 4, 32, 32, 32, 32, 32, 32, -1, -1};
-  ends = {0, 6, 6};  // all rows are of the second group
+  ends = {0, 6, 6};  // all rows belong to the second group
   run();
   const bool second = out == std::vector<float>(T * N, 18);
 

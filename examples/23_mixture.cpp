@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mixture of experts without a permutation of rows. Every token goes to two experts. The first
-// two products read tokens where they are, by the list of (token, choice) pairs in the order of
-// experts; the last one stores its rows in the order of pairs, each times its router's weight. One
-// list serves both: a gather divides it by the number of choices, a scatter does not.
+// A mixture of experts without a permutation of rows. Every token has two experts. The first two
+// products read tokens in place, by the list of (token, choice) pairs in the order of experts; the
+// last one stores its rows in the order of pairs, each multiplied by its router's weight. Both use
+// the same list: a gather divides it by the number of choices, a scatter does not.
 #include <algorithm>
 #include <numeric>
 
@@ -15,10 +15,10 @@ constexpr std::int64_t experts = 5, width = 12, hidden = 20;
 
 float small(std::size_t index) { return static_cast<float>(index * 7 % 5) / 2 - 1; }
 
-// The expert of each pair. Nobody chooses the last one.
+// The expert of each pair. The last expert has no pairs.
 std::size_t expert_of(std::size_t pair) { return pair * pair % (experts - 1); }
 
-// The pairs in the order of their experts, and how many each has.
+// The pairs in the order of their experts, and their number for each expert.
 struct Routing {
   std::vector<std::int32_t> order = std::vector<std::int32_t>(pairs);
   std::vector<std::int32_t> counts = std::vector<std::int32_t>(experts);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution with bias, activation and a sum of each channel in one kernel, and the gradient of
-// its images. Tensors are channels last. This one runs on the CPU; on a GPU the calls are the same.
+// A convolution with bias, activation and a sum per channel in one kernel, and the gradient of its
+// images. Tensors are channels last. This one runs on the CPU; on a GPU the calls are the same.
 #include <cstdint>
 #include <cstdio>
 #include <vector>
@@ -34,7 +34,7 @@ int main() {
                                Tensor(dx.data(), DType::float32, {N, H, W, C}), {.padding = 1});
   get_kernels(backward).at(0).run(backward, {.stream = Stream::cpu()});
   std::printf("dx of a corner: %g\n", static_cast<double>(dx[0]));
-  // The corner meets itself, two edges and an inner pixel, in three channels each.
+  // The corner's taps are itself, two edges and an inner pixel, in three channels each.
   const bool is_gradient = dx[0] == (8 + 9 + 0) + 2 * (12 + 13 + 2) + (18 + 19 + 8);
 
   const ProblemLine line =

@@ -36,7 +36,7 @@ inline float from_bfloat16(std::uint16_t code) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(code) << 16);
 }
 
-// A packed tensor on a stream's device and its elements, as they are encoded, on the host.
+// A packed tensor on a stream's device, and its encoded elements on the host.
 template <class Element>
 class Memory {
  public:

@@ -35,7 +35,7 @@ Strides = tuple[cutlass.Int64, cutlass.Int64, cutlass.Int64]
 
 @cute.jit
 def load(values, tile, at, bounds):
-    """A thread's elements of a tile; 0 for those outside."""
+    """A thread's elements of a tile; 0 for those out of bounds."""
     values.fill(0.0)
     for i in cutlass.range_constexpr(cute.size(values)):
         if cute.elem_less(at[i], bounds):
@@ -56,7 +56,7 @@ def multiply_tile(a: cute.Tensor, b: cute.Tensor, out: cute.Tensor, alpha: cutla
     block = (row, column, None)
 
     def mine(partition, matrix, extents, along):
-        """What this thread has of a matrix, and where that is."""
+        """This thread's part of a matrix, and its coordinates."""
         where = cute.make_identity_tensor(extents)
         return partition(tiles_of(matrix[None, None, batch], block, along)), partition(tiles_of(where, block, along))
 
@@ -116,7 +116,7 @@ def pointer(view):
 
 
 def words_of(args, stream):
-    """What `multiply` takes, of arguments: their views have rank 3, the batch first."""
+    """The operands for `multiply` from arguments, whose views have rank 3, the batch first."""
     m, n, k, batches = args.problem_size
     a, b, out = (args.views[name] for name in ("A", "B", "out"))
     strides = [
@@ -128,7 +128,7 @@ def words_of(args, stream):
 
 @contextlib.contextmanager
 def current(device):
-    """Makes "cuda:1" the current device for a while: a launch goes to that one."""
+    """Makes "cuda:1" the current device for a while, since launches use the current device."""
     before = runtime.cudaGetDevice()[1]
     runtime.cudaSetDevice(int(device.partition(":")[2]))
     try:
@@ -139,7 +139,7 @@ def current(device):
 
 @CuTeDSLProvider.register
 class CuteGemm(CuteDslKernel):
-    """f16 and bf16 with sums of float32, any strides."""
+    """f16 and bf16 with float32 accumulators, any strides."""
 
     takes_alpha = True
 
@@ -184,7 +184,7 @@ class CuteGemm(CuteDslKernel):
 
 
 def arguments_without_memory():
-    """Of a GPU that is not here: for compiling alone."""
+    """Arguments for a GPU that is not present, only to compile."""
     shapes = {1 << 40: (64, 32), 1 << 41: (32, 96), 1 << 42: (64, 96)}
     return gemmery.GemmArguments(*(gemmery.Tensor(address, shape, "float16") for address, shape in shapes.items()))
 

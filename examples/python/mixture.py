@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mixture of experts without a permutation of rows: tokens are read where they are, results are stored in the order of
-(token, choice) pairs, each times its router's weight. On the CPU; on a GPU the calls are the same, with tensors of torch."""
+"""A mixture of experts without a permutation of rows: tokens are read in place, results are stored in the order of (token,
+choice) pairs, each multiplied by its router's weight. On the CPU; on a GPU the calls are the same, with tensors of torch."""
 
 import numpy
 

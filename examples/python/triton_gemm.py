@@ -44,7 +44,7 @@ def tiled_gemm(
 
 
 def launch(a, b, out, alpha, tile, warps, stream, only_compile=False):
-    """Tensors of rank 3 on one GPU, work on the stream."""
+    """Multiplies tensors of rank 3 on one GPU, on the stream."""
     (batches, m, k), n = a.shape, b.shape[2]
     grid = (triton.cdiv(m, tile[0]), triton.cdiv(n, tile[1]), batches)
     numbers = (m, n, k, *a.stride(), *b.stride(), *out.stride(), alpha)
@@ -57,8 +57,8 @@ def launch(a, b, out, alpha, tile, warps, stream, only_compile=False):
 
 
 def as_torch(view):
-    """A torch tensor of a view, whatever it was made of. The -1: no stream is to wait for another, since the work goes
-    onto the stream that the operands are used on (and a captured one must not wait)."""
+    """A torch tensor of a view. The -1 means that no stream has to wait for another one, since the work is enqueued on the
+    stream on which the operands are used (and a captured stream must not wait)."""
     return torch.from_dlpack(view.__dlpack__(stream=-1, max_version=(1, 0)))
 
 
@@ -70,7 +70,7 @@ TYPES = [(gemmery.float16, gemmery.float16), (gemmery.float16, gemmery.float32),
 
 @TritonProvider.register
 class TritonGemm(gemmery.Kernel):
-    """f16 and bf16 with sums of float32, any strides."""
+    """f16 and bf16 with float32 accumulators, any strides."""
 
     takes_alpha = True
 

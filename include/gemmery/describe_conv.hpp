@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The explicit description of a two-dimensional convolution, with PyCUTLASS's names. See
-// describe.hpp; docs/describe.md has what each iterator algorithm takes.
+// describe.hpp; docs/describe.md lists the limits of each iterator algorithm.
 //
 //   const Conv2dOperation operation({.conv_kind = ConvKind::fprop,
 //                                    .iterator_algorithm = IteratorAlgorithm::optimized,
@@ -26,10 +26,10 @@
 
 namespace gemmery::describe {
 
-using gemmery::name;  // of ConvKind and ConvMode
+using gemmery::name;  // for ConvKind and ConvMode
 
-// How PyCUTLASS addresses images. One kernel serves all four here; the names keep their limits, and
-// a problem beyond them is refused.
+// PyCUTLASS's ways of addressing images. Gemmery has one kernel for all four; each name keeps its
+// limits, and a problem beyond them is refused.
 enum class IteratorAlgorithm : std::uint8_t {
   analytic,        // every problem
   optimized,       // filters of up to 32 x 32 taps; dgrad with StrideSupport::Unity: strides of 1
@@ -38,12 +38,12 @@ enum class IteratorAlgorithm : std::uint8_t {
 };
 GEMMERY_API std::string_view name(IteratorAlgorithm algorithm) noexcept;
 
-// Whether a dgrad takes strides; fprop and wgrad do with either.
+// Whether a dgrad supports strides; fprop and wgrad do with either.
 enum class StrideSupport : std::uint8_t { Strided, Unity };
 GEMMERY_API std::string_view name(StrideSupport support) noexcept;
 
 // Serial: slices are accumulated one after the other. Parallel: slices store their accumulators,
-// which are then added in order. None_ is one slice.
+// which are then added in order. None_: one slice.
 enum class SplitKMode : std::uint8_t { None_, Serial, Parallel };
 GEMMERY_API std::string_view name(SplitKMode mode) noexcept;
 
@@ -61,9 +61,9 @@ struct Conv2dDescription {
   TileDescription tile_description = {};
   TensorDescription A = {};
   TensorDescription B = {};
-  TensorDescription C = {};  // D, too
+  TensorDescription C = {};  // also describes D
   StrideSupport stride_support = StrideSupport::Strided;
-  EpilogueFunctor epilogue_functor = {};  // no visitor
+  EpilogueFunctor epilogue_functor = {};  // not a visitor
   SwizzlingFunctor swizzling_functor = SwizzlingFunctor::IdentitySwizzle1;
 
   friend bool operator==(const Conv2dDescription&, const Conv2dDescription&) = default;
@@ -72,15 +72,15 @@ GEMMERY_API std::string to_string(const Conv2dDescription& description);
 
 class Conv2dArguments;
 
-// The described kernel. A problem that is a plain GEMM, or needs split k, gets a kernel of the same
-// tile; `Conv2dArguments::kernels` lists what runs.
+// The described kernel. A problem that is a plain GEMM, or needs split k, is run by a kernel with
+// the same tile; `Conv2dArguments::kernels` lists the kernels that run.
 class GEMMERY_API Conv2dOperation : public Kernel {
  public:
   // Throws Error (invalid_argument, unsupported) naming the field.
   explicit Conv2dOperation(Conv2dDescription description);
 
   const Conv2dDescription& description() const noexcept { return *description_; }
-  Target target() const noexcept;  // of its compute capability
+  Target target() const noexcept;  // the target of its compute capability
 
   // The CUDA C++ source. Equal descriptions give equal text.
   std::string emit() const;
@@ -89,7 +89,8 @@ class GEMMERY_API Conv2dOperation : public Kernel {
   OutputOp epilogue_type(double alpha, double beta = 0,
                          std::vector<double> activation_args = {}) const;
 
-  // Puts the work on a stream and returns; compiles first if necessary. Throws like Kernel::run.
+  // Enqueues the work on a stream and returns; compiles first if necessary. Throws like
+  // Kernel::run.
   void run(const Conv2dArguments& arguments, Stream stream) const;
 
   friend bool operator==(const Conv2dOperation& x, const Conv2dOperation& y) {
@@ -102,8 +103,8 @@ class GEMMERY_API Conv2dOperation : public Kernel {
 
 // Extents in elements. P and Q follow from the others as in torch,
 //   P = (H + padding[0] + padding[1] - dilation_h * (R - 1) - 1) / stride_h + 1,
-// unless `output` says them, as PyCUTLASS's constructor of eighteen numbers does: then the upper
-// padding has no effect, since images are taken to be zero beyond their last pixel.
+// unless `output` is set, as by PyCUTLASS's constructor with eighteen numbers: then the upper
+// padding has no effect, since images count as zero beyond their last pixel.
 struct Conv2dProblemSize {
   std::int64_t N = 1, H = 1, W = 1, C = 1, K = 1, R = 1, S = 1;
   std::array<std::int64_t, 4> padding{0, 0, 0, 0};  // before and after H, before and after W
@@ -135,7 +136,7 @@ struct Conv2dOptions {
   SplitKMode split_k_mode = SplitKMode::Serial;
   OutputOp output_op = {};
   int split_k_slices = 1;
-  bool bias = false;  // C is one number for each channel of D; not for wgrad
+  bool bias = false;  // C has one number per channel of D; not for wgrad
 };
 
 // Operands of one operation, checked against its description. Copies share the workspace.
@@ -152,10 +153,10 @@ class GEMMERY_API Conv2dArguments {
   // The kernels that `run` launches, in order; usually one.
   std::vector<Kernel> kernels() const;
 
-  // The accumulators of a SplitKMode::Parallel: row-major matrices of the rows and columns of
-  // implicit_gemm_problem_size, of slices of channels (fprop), filters (dgrad), images or rows of
-  // them (wgrad). After this call `run` no longer computes D; a ReductionOperation does. Throws
-  // Error (invalid_argument) in other modes.
+  // The accumulators of SplitKMode::Parallel: row-major matrices with the rows and columns of
+  // implicit_gemm_problem_size, one for each slice of channels (fprop), filters (dgrad), images or
+  // rows of them (wgrad). After this call `run` no longer computes D; a ReductionOperation does.
+  // Throws Error (invalid_argument) in other modes.
   Partials partials() const;
 
   struct State;

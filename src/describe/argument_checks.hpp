@@ -16,18 +16,18 @@ struct Adjacent {
   std::int64_t extent;
 };
 
-// The extent is a multiple of the operand's alignment.
+// Checks that the extent is a multiple of the operand's alignment.
 void check_multiple(std::string_view operand, const TensorDescription& tensor,
                     const Adjacent& adjacent);
 
-// An address with the described alignment, null only without elements.
+// Checks the address's alignment. It may be null only if there are no elements.
 void check_pointer(std::string_view operand, const TensorDescription& tensor, const void* data,
                    bool has_elements);
 
 // The alignment of C applies to a matrix; a bias needs only that of an element.
 TensorDescription without_alignment(TensorDescription tensor);
 
-// A GPU, or an emulated one, of at least this capability.
+// Checks that the device is a GPU, possibly emulated, of at least this capability.
 void check_device(int compute_capability, Device device);
 
 void check_slices(int split_k_slices);

@@ -58,7 +58,7 @@ void check_split(const Conv2dOptions& options) {
     refuse("split_k_slices", "1 with SplitKMode::None_", std::to_string(options.split_k_slices));
 }
 
-// The channels of an operand, of one group.
+// The channels of an operand in one group.
 Adjacent channels_of(const Conv2dProblemSize& size, bool are_filters) {
   if (are_filters) return {size.groups > 1 ? "K / groups" : "K", size.K / size.groups};
   return {size.groups > 1 ? "C / groups" : "C", size.C / size.groups};
@@ -113,7 +113,7 @@ void check_conv_arguments(const Conv2dDescription& description, const Conv2dProb
 
 // --- steps --------------------------------------------------------------------------------------
 
-// Kernels of the family sm80 split k themselves, but those of a dgrad with a stride.
+// Kernels of the family sm80 split k themselves, except those of a dgrad with a stride.
 bool splits_itself(const Conv2dDescription& description, const Conv2dProblemSize& size) {
   const bool is_strided = size.stride != std::array<std::int64_t, 2>{1, 1};
   return description.tile_description.math_instruction.opcode_class == OpcodeClass::TensorOp &&
@@ -124,7 +124,7 @@ void append(std::vector<Step>& steps, std::vector<Step> more) {
   std::ranges::move(more, std::back_inserter(steps));
 }
 
-// D, or C, as the matrix that partial sums are.
+// D or C as a matrix with the shape of partial sums.
 Tensor as_matrix(const Tensor& tensor, const Partials& partials) {
   const MatrixShape shape{partials.rows, partials.columns};
   return tensor.rank() == 1 ? bias_view(tensor.data(), tensor.dtype(), shape, 1, tensor.device())
@@ -148,7 +148,7 @@ void add_two_passes(Conv2dArguments::State& state) {
   state.staging.push_back(std::move(sums.memory));
 }
 
-// The operation's own epilogue if it serves the arguments.
+// The operation's own epilogue if it supports the arguments.
 EpilogueId epilogue_of(const Conv2dOperation& operation, const gemmery::GemmArguments& arguments) {
   const EpilogueId asked = arguments.problem().epilogue;
   return kernel::serves_epilogue(operation.epilogue(), asked) ? operation.epilogue() : asked;
@@ -172,7 +172,7 @@ void add_convolution(Conv2dArguments::State& state) {
                       .epilogue = epilogue}));
 }
 
-// Plain copies of interleaved operands.
+// Copies of interleaved operands in plain layouts.
 class PlainCopies {
  public:
   explicit PlainCopies(Conv2dArguments::State& state)

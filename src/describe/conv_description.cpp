@@ -47,7 +47,7 @@ void check_layouts(const Conv2dDescription& description) {
   }
 }
 
-// Gradients of integers are no gradients; PyCUTLASS has no kernel for them either.
+// Gradients of integers are not supported; PyCUTLASS has no kernels for them either.
 void check_kind(const Conv2dDescription& description) {
   if (description.conv_kind == ConvKind::fprop) return;
   const auto refuse_kind = [&](std::string for_what) {
@@ -103,7 +103,7 @@ OperandRule by_element(const OperandRule& rule) noexcept {
   return {rule.dtype, LayoutRule::any, static_cast<std::uint8_t>(byte_width(rule.dtype))};
 }
 
-// Kernels of convolutions store whole rows of 16 bytes, or single elements.
+// Convolution kernels store vectors of 16 bytes, or single elements.
 OperandRule whole_rows(const OperandRule& rule) noexcept {
   return rule.alignment == 16 ? rule : by_element(rule);
 }

@@ -6,7 +6,7 @@
 
 namespace gemmery::describe {
 
-// Throws Error naming the field that no kernel has.
+// Throws Error, which names the field that no kernel supports.
 void check_conv_description(const Conv2dDescription& description);
 
 bool is_interleaved(const Conv2dDescription& description) noexcept;
@@ -14,11 +14,11 @@ bool is_interleaved(const Conv2dDescription& description) noexcept;
 // The same kernel's description, with the layouts of the matrices.
 GemmDescription as_gemm(const Conv2dDescription& description);
 
-// The operand rules of kernels of `as_gemm(description)`. `has_c` is true if the kernel's own
-// program reads a C, `is_bias` if that C is one number for each channel.
+// The operand rules of kernels for `as_gemm(description)`. `has_c` is true if the kernel's program
+// reads a C, `is_bias` if that C has one number per channel.
 OperandRules conv_rules(const Conv2dDescription& description, bool has_c, bool is_bias = false);
 
-// The kind and stride that the operation's own kernel takes.
+// The kind and stride that the operation's own kernel supports.
 Convolution own_convolution(const Conv2dDescription& description);
 
 }  // namespace gemmery::describe

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Each copy is of four dimensions: blocks of 32 channels, images (or filters), pixels (or taps) and
-// the 32 channels. Elementwise kernels take three, so one launch copies each of the shorter ones.
+// SPDX-License-Identifier: Apache-2.0 Each copy has four dimensions: blocks of 32 channels, images
+// (or filters), pixels (or taps) and the 32 channels. Elementwise kernels have three, so there is
+// one launch for each index of the shorter of the first two.
 #include "describe/conv_interleaved.hpp"
 
 #include "describe/packed_operands.hpp"
@@ -12,11 +12,11 @@ constexpr std::int64_t interleave = 32;
 
 struct Dimension {
   std::int64_t extent;
-  std::int64_t interleaved;  // strides
+  std::int64_t interleaved;  // stride
   std::int64_t plain;
 };
 
-// Blocks of channels, then images or filters, then pixels or taps; 32 channels are adjacent.
+// Blocks of channels, then images or filters, then pixels or taps; 32 channels are contiguous.
 using Dimensions = std::array<Dimension, 3>;
 
 Dimensions dimensions_of(const InterleavedTensor& tensor) {
@@ -32,7 +32,7 @@ Dimensions dimensions_of(const InterleavedTensor& tensor) {
            {inner, outer * interleave, channels}}};
 }
 
-// Of the three, those that one launch copies, and the one that launches go through.
+// The dimensions that one launch copies, and the dimension with one launch per index.
 struct Launches {
   Dimension rows, batch, through;
 };

@@ -50,7 +50,7 @@ std::int64_t output_of(const Conv2dProblemSize& size, std::size_t d) noexcept {
 constexpr std::array<const char*, 2> image_names{"H", "W"};
 constexpr std::array<const char*, 2> output_names{"P", "Q"};
 
-// Padding behind the last pixel that gives the output, and the pixels that the output reaches.
+// The padding after the last pixel that gives the output, and the pixels that the output reads.
 struct End {
   std::int64_t upper;
   std::int64_t pixels;
@@ -151,7 +151,7 @@ void check_problem_size(const Conv2dProblemSize& size) {
 
 namespace {
 
-// The first pixels of an image; its strides stay.
+// The first pixels of an image, with unchanged strides.
 Tensor cropped(const Tensor& image, const Shape& extents) {
   const std::array strides{image.stride(0), image.stride(1), image.stride(2), image.stride(3)};
   return Tensor(image.data(), image.dtype(), extents, strides, image.device());

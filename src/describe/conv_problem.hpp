@@ -12,7 +12,7 @@
 
 namespace gemmery::describe {
 
-// Tensors of rank 4 in the roles of A, B and out, and how filters are applied.
+// Tensors of rank 4 as A, B and out, and the settings of the convolution.
 struct ConvProblem {
   ConvKind kind;
   OperandViews views;

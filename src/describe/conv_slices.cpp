@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Each slice is a convolution of views: of some channels, filters, images or rows of pixels.
+// SPDX-License-Identifier: Apache-2.0 Each slice is a convolution of views with some of the
+// channels, filters, images or rows of pixels.
 #include "describe/conv_slices.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::vector<Range> ranges_of(std::int64_t extent, std::int64_t block, std::int64
   return ranges;
 }
 
-// Part of a tensor of rank 4 along one dimension.
+// A part of a tensor of rank 4 along one dimension.
 Tensor part_of(const Tensor& tensor, int dimension, const Range& range) {
   std::array shape{tensor.extent(0), tensor.extent(1), tensor.extent(2), tensor.extent(3)};
   const std::array strides{tensor.stride(0), tensor.stride(1), tensor.stride(2), tensor.stride(3)};
@@ -106,13 +106,13 @@ class Slicing {
 
   std::int64_t reach() const noexcept { return size_.dilation[0] * (size_.R - 1) + 1; }
 
-  // True if the filter of every row of y reaches over a row of the image.
+  // True if the filter overlaps the image for every row of y.
   bool meets_image_everywhere() const noexcept {
     const PerDimension& upper = *whole_.settings.upper_padding;
     return whole_.settings.padding[0] < reach() && upper[0] < reach();
   }
 
-  // The rows of y, and those of the image that they reach.
+  // The rows of y, and the rows of the image that they read.
   ConvProblem of_rows(ConvProblem part, const Range& rows) const {
     const std::int64_t begin = rows.first * size_.stride[0] - whole_.settings.padding[0];
     const std::int64_t end = begin + (rows.count - 1) * size_.stride[0] + reach();
@@ -125,7 +125,7 @@ class Slicing {
     return part;
   }
 
-  // (K, R, S, some channels) one after the other.
+  // A packed copy of filters: (K, R, S, some channels).
   Tensor packed(const Tensor& filters) {
     const std::array shape{filters.extent(0), filters.extent(1), filters.extent(2),
                            filters.extent(3)};
@@ -149,7 +149,7 @@ class Slicing {
   std::vector<Buffer>& scratch_;
 };
 
-// Accumulators stored in their own type.
+// Rules for partial sums, which are stored in the accumulators' type.
 OperandRules partial_rules(const Conv2dDescription& description, std::int64_t columns) {
   OperandRules rules = conv_rules(description, false);
   const DType dtype = rules.accumulator;

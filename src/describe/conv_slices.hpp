@@ -13,7 +13,7 @@
 
 namespace gemmery::describe {
 
-// The kernel of a description for these arguments, with its arguments.
+// A request for the kernel of a description, with its arguments.
 struct ConvStepRequest {
   const Conv2dDescription& description;
   const OperandRules& rules;
@@ -21,12 +21,12 @@ struct ConvStepRequest {
   KSlices slices = {};
   EpilogueId epilogue = default_epilogue;
 };
-// Throws Error (unsupported) if the kernel does not take the arguments.
+// Throws Error (unsupported) if the kernel does not support the arguments.
 Step make_conv_step(const ConvStepRequest& request);
 
-// At most `slices` slices: of channels in fprop and of filters in dgrad, in whole blocks of k; of
-// images, or of rows of them, in wgrad. `scratch` receives copies of slices of filters, of which
-// fprop kernels take packed ones.
+// Makes at most `slices` slices: of channels in fprop and of filters in dgrad, in whole blocks of
+// k; of images, or of rows of them, in wgrad. `scratch` receives packed copies of slices of
+// filters, which fprop kernels require.
 PartialSums split_convolution(const Conv2dDescription& description, const Conv2dProblemSize& size,
                               const ConvProblem& problem, int slices, std::vector<Buffer>& scratch);
 

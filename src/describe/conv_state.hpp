@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a convolution's arguments: the steps of a run, and buffers of their own.
+// The state of a convolution's arguments: the steps of a run, and their buffers.
 #pragma once
 
 #include <gemmery/buffer.hpp>
@@ -21,7 +21,7 @@ struct Conv2dArguments::State {
   Device device;
   Conv2dOptions options;
   std::optional<ConvProblem> problem = std::nullopt;  // of NHWC operands
-  std::vector<Step> whole = {};                       // D complete
+  std::vector<Step> whole = {};                       // the steps that compute D
   std::vector<Buffer> staging = {};  // copies of interleaved operands and of filters, sums
 
   // Only for SplitKMode::Parallel, once the caller has asked for the partial sums.

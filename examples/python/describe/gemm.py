@@ -92,7 +92,7 @@ def make_reduction(options, C):
 
 
 def numbers(random, element, batch, rows, columns, layout):
-    """Small integers, packed as the layout says; and the same as float64, [batch][row][column]."""
+    """Small integers, packed in the layout; and the same as float64, [batch][row][column]."""
     if element == describe.bfloat16:
         import ml_dtypes  # noqa: F401 - NumPy lacks the type
 

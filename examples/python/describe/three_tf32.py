@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F405
-"""Float32 on tensor cores by one product of TF32 and by three, beside plain float32: the error of each.
+"""Float32 on tensor cores by one product of TF32 and by three, compared with plain float32: the error of each.
 
 python examples/python/describe/three_tf32.py --device emulated:a100
 """

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The choices inside a kernel of depthwise convolutions, and the arithmetic that both halves use.
+// SPDX-License-Identifier: Apache-2.0 The design of a kernel for depthwise convolutions, and
+// arithmetic that host and device code share.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -9,7 +9,7 @@ namespace gemmery::abi {
 
 enum class DepthwiseKind : unsigned char { fprop, dgrad, strided_dgrad, wgrad };
 
-/// A thread has a strip of `pixels` along width, of `channels` adjacent channels.
+/// A thread computes a strip of `pixels` along width for `channels` contiguous channels.
 struct DepthwiseDesign {
   DType a;
   DType b;
@@ -19,12 +19,12 @@ struct DepthwiseDesign {
   DepthwiseKind kind;
   int channels;
   int pixels;
-  /// Of taps along height, whose accumulators a thread of wgrad keeps; 1 for other kinds.
+  /// Rows of taps along height whose accumulators a thread of wgrad keeps; 1 for other kinds.
   int rows;
-  /// Along width, which meet a strip's source pixels in registers: all of a filter's, or of wgrad
-  /// that many at a time. 1: taps are taken one by one, at any distance.
+  /// Taps along width that share a strip's source pixels in registers: all of a filter's, or for
+  /// wgrad as many at a time. 1: single taps, at any distance.
   int taps;
-  /// Source pixels from pixel to pixel along width, where there are several taps.
+  /// Source pixels from pixel to pixel along width, if there are several taps.
   int stride;
   /// Threads of a block along channels.
   int lanes;
@@ -61,21 +61,21 @@ constexpr int strip_span(const DepthwiseDesign& design) {
   return design.taps == 1 ? design.pixels : (design.pixels - 1) * design.stride + design.taps;
 }
 
-/// Words of a lane that it accesses at once: 16 bytes, so that eight lanes meet all banks.
+/// Words that a lane accesses at once: 16 bytes, so that eight lanes access all banks.
 GEMMERY_HOST_DEVICE
 constexpr int words_at_once(const DepthwiseDesign& design) {
   const int most = 16 / depthwise_word_bytes(design.accumulator);
   return design.channels < most ? design.channels : most;
 }
 
-/// The place of a channel of a lane in shared memory, in words: [tap][words at once][lane].
+/// The offset of a lane's channel in shared memory, in words: [tap][words at once][lane].
 GEMMERY_HOST_DEVICE
 constexpr int word_place(const DepthwiseDesign& design, int tap, int lane, int channel) {
   const int at_once = words_at_once(design);
   const int row = tap * (design.channels / at_once) + channel / at_once;
   return (row * design.lanes + lane) * at_once + channel % at_once;
 }
-/// The channel, of the block's tile, of the word at this place of a tap.
+/// The channel, in the block's tile, of the word at this offset in a tap.
 GEMMERY_HOST_DEVICE
 constexpr int channel_at(const DepthwiseDesign& design, int place) {
   const int at_once = words_at_once(design);
@@ -89,7 +89,7 @@ constexpr int depthwise_sums(const DepthwiseDesign& design) {
   return (is_wgrad(design) ? design.rows * design.taps : design.pixels) * design.channels;
 }
 
-/// Words in registers beside the accumulators: taps of fprop and dgrad, or the dy of wgrad.
+/// Words in registers besides the accumulators: taps of fprop and dgrad, or dy of wgrad.
 GEMMERY_HOST_DEVICE
 constexpr int depthwise_held(const DepthwiseDesign& design) {
   return (is_wgrad(design) ? design.pixels : design.taps) * design.channels;
@@ -103,14 +103,14 @@ constexpr int depthwise_blocks(const DepthwiseDesign& design) {
   return words * depthwise_word_bytes(design.accumulator) / 4 > 72 ? 1 : 2;
 }
 
-/// Shared memory of a block: filters of so many taps; of wgrad the parts of its warps.
+/// Shared memory of a block: filters with this number of taps; for wgrad the sums of its warps.
 GEMMERY_HOST_DEVICE
 constexpr int depthwise_shared_bytes(const DepthwiseDesign& design, int taps) {
   const int of_tap = tile_channels(design) * depthwise_word_bytes(design.accumulator);
   return of_tap * (is_wgrad(design) ? depthwise_threads / 32 * design.rows * design.taps : taps);
 }
 
-/// Shared memory of one reduction of an epilogue: a value of each thread's channels.
+/// Shared memory of one reduction of an epilogue: a value for each channel of each thread.
 GEMMERY_HOST_DEVICE
 constexpr int depthwise_reduction_bytes(const DepthwiseDesign& design) {
   const int compute_bytes =

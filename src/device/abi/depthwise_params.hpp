@@ -8,8 +8,8 @@
 
 namespace gemmery::abi {
 
-/// Along depth, height and width: pixel `at` of those that threads run over meets at its tap j the
-/// source pixel at * step + origin + j * tap_step, and tap first_tap + j * tap_walk of the filter.
+/// Along depth, height and width: the j-th tap of pixel `at` multiplies the source pixel at * step
+/// + origin + j * tap_step by tap first_tap + j * tap_walk of the filter.
 struct DepthwiseWindow {
   int step[3];
   int origin[3];
@@ -18,7 +18,7 @@ struct DepthwiseWindow {
   int first_tap[3];
   int tap_walk[3];
   unsigned pixels[3];
-  unsigned first_pixel[3];  // of dx, in a phase
+  unsigned first_pixel[3];  // a phase's first pixel of dx
 };
 
 /// In elements: from image to image (of filters from filter to filter), then along depth, height,
@@ -47,7 +47,7 @@ struct DepthwiseParams {
   DepthwiseMatrix c_matrix;
   DepthwiseMatrix out_matrix;
   void* workspace;
-  UInt64 partials;  // where the workspace has the parts of wgrad
+  UInt64 partials;  // offset of wgrad's partial sums in the workspace
   DepthwiseWindow window;
   unsigned extent[3];          // of the source
   unsigned filter[3];          // taps
@@ -58,14 +58,14 @@ struct DepthwiseParams {
   unsigned images;
   unsigned channels;           // of out, or of dw
   FastDivisor group_channels;  // channels of out (or of dw) in a group
-  unsigned repeats;            // filters of a channel that are added up: of dgrad
+  unsigned repeats;            // dgrad: filters of a channel that are added up
   unsigned is_multiplied;      // 0: alpha is 0
-  unsigned is_wide;  // a thread's channels are adjacent and aligned in A, in wgrad's B and in out
+  unsigned is_wide;  // a thread's channels are contiguous and aligned in A, wgrad's B and out
   unsigned is_c_wide;
   unsigned reductions;  // bytes of shared memory ahead of those of an epilogue's reductions
   FastDivisor channel_tiles;
-  unsigned units;  // of work: a tile of channels and of taps, some tiles of strips
-  unsigned tiles;  // of strips, in all phases
+  unsigned units;  // units of work: a tile of channels and taps, some tiles of strips
+  unsigned tiles;  // tiles of strips in all phases
   unsigned tiles_per_unit;
   FastDivisor phase_count;
   FastDivisor slices;        // of wgrad's pixels

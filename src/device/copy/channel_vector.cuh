@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adjacent channels of a pixel in registers, and filters of all channels in shared memory.
+// Contiguous channels of a pixel in registers, and filters of all channels in shared memory.
 #pragma once
 
 #include <device/abi/depthwise_design.hpp>
@@ -9,7 +9,7 @@
 
 namespace gemmery::device {
 
-/// The channels of a pixel, as loaded: zeros unless it `exists`.
+/// Loads the channels of a pixel; zeros unless it `exists`.
 template <DType dtype, int channels>
 struct ChannelVector {
   static constexpr int bytes = channels * abi::bytes_of(dtype);
@@ -70,7 +70,7 @@ class KeptFilters {
   __device__ __forceinline__ explicit KeptFilters(char* shared)
       : words_(reinterpret_cast<Number*>(shared)) {}
 
-  /// Called by all threads: the taps of all filters of the tile's channels.
+  /// Called by all threads: stores the taps of all filters of the tile's channels.
   __device__ __forceinline__ void store(const abi::DepthwiseParams& params,
                                         unsigned first_channel) const {
     constexpr int channels = abi::tile_channels(design);
@@ -93,7 +93,7 @@ class KeptFilters {
   }
 
  private:
-  /// `own`: a tap of all filters of a channel of out, which are one but for dgrad.
+  /// `own`: a tap of all filters of a channel of out; only dgrad has several.
   __device__ __forceinline__ static Number read(const abi::DepthwiseParams& params,
                                                 unsigned channel, unsigned own, unsigned taps) {
     constexpr int bytes = abi::bytes_of(design.b);

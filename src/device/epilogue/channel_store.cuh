@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// From accumulators of adjacent channels of one pixel to out: the default epilogue, and programs,
-// whose tensors are found element by element, since channels of a depthwise convolution are
-// matrices of a batch.
+// SPDX-License-Identifier: Apache-2.0 Stores accumulators of contiguous channels of one pixel in
+// out: the default epilogue, and programs, whose tensors are accessed element by element, since
+// channels of a depthwise convolution are matrices of a batch.
 #pragma once
 
 #include <device/abi/depthwise_design.hpp>
@@ -14,7 +13,7 @@
 
 namespace gemmery::device {
 
-/// An element of out, as that of a batch of matrices. The next channels are the next matrices.
+/// An element of out as an element of a batch of matrices. The next channels are the next matrices.
 struct ChannelPlace {
   unsigned batch;
   unsigned row;
@@ -73,9 +72,9 @@ class LinearChannels {
   const abi::DepthwiseParams& params_;
 };
 
-/// An emitted epilogue. Reductions are to a value of each channel: a thread keeps those of its
-/// channels in shared memory, [reduction][channel][thread], while a block computes a share of the
-/// pixels; each share has a part of the channel's value.
+/// An emitted epilogue. Reductions give one value per channel: a thread keeps those of its channels
+/// in shared memory, [reduction][channel][thread], while a block computes a share of the pixels;
+/// each share gives a partial result for the channel.
 template <abi::DepthwiseDesign design, class Epilogue>
 class ProgramChannels {
  public:
@@ -135,7 +134,7 @@ class ProgramChannels {
   }
 
  private:
-  /// Number of a reduction among them.
+  /// The index of a reduction.
   GEMMERY_HOST_DEVICE
   static constexpr int number_of(int output) {
     int before = 0;

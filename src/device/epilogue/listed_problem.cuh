@@ -17,7 +17,7 @@ struct ListOf<true> {
   using Type = abi::ProblemListWithC;
 };
 
-/// The parameters of a kernel for lists, of which `params` are the first ones.
+/// The parameters of a kernel for lists, which begin with `params`.
 template <abi::Sm90Design design>
 __device__ __forceinline__ const auto& with_list(const abi::Sm90Params& params) {
   return reinterpret_cast<const abi::Sm90ListParams<typename ListOf<design.has_c>::Type>&>(params);
@@ -30,8 +30,8 @@ __device__ __forceinline__ abi::RowMajorMatrix matrix_of_problem(const void* dat
   return {matrix.data, matrix.batch_stride, matrix.row_stride, matrix.column_stride};
 }
 
-/// Where a tile is stored: the matrix of its problem, which is row major, since the kernel computes
-/// the transpose if out is column major; or that of the launch.
+/// The matrix in which a tile is stored: that of its problem, which is row major, since the kernel
+/// computes the transpose if out is column major; or that of the launch.
 template <abi::Sm90Design design>
 __device__ __forceinline__ decltype(auto) out_of(const abi::Sm90Params& params, unsigned batch) {
   if constexpr (design.has_list) {
@@ -42,7 +42,7 @@ __device__ __forceinline__ decltype(auto) out_of(const abi::Sm90Params& params, 
   }
 }
 
-/// C, likewise.
+/// The same for C.
 template <abi::Sm90Design design>
 __device__ __forceinline__ decltype(auto) addend_of(const abi::Sm90Params& params, unsigned batch) {
   if constexpr (design.has_list) {

@@ -1,21 +1,20 @@
-// SPDX-License-Identifier: Apache-2.0
-// fprop and dgrad of a depthwise convolution: each channel has filters of its own, so that nothing
-// is a matrix product, and memory is the limit.
+// SPDX-License-Identifier: Apache-2.0 fprop and dgrad of a depthwise convolution. Each channel has
+// its own filters, so there is no matrix product, and memory bandwidth is the limit.
 //
 //   filters in global memory               source, x or dy, in global memory
-//     | copy/channel_vector: decoded           | vectors of adjacent channels, zeros in padding:
-//   [tap][channels of the tile]                | each pixel of a line once for all of a strip
+//     | copy/channel_vector: decoded           | vectors of contiguous channels, zeros in padding:
+//   [tap][channels of the tile]                | each pixel of a line once for a whole strip
 //   in shared memory                         a strip's pixels along width, in registers
 //     |                                        |
-//     +----- each tap by the pixels of the strip that meet it, line after line of taps
-//   accumulators: pixels of the strip by adjacent channels
+//     +----- products of each tap and the strip's pixels, line by line of taps
+//   accumulators: pixels of the strip by contiguous channels
 //     | epilogue/channel_store
-//   out in global memory, by vectors of adjacent channels
+//   out in global memory, by vectors of contiguous channels
 //
 // A block keeps one tile of channels and runs over adjacent tiles of strips, so that lines of the
-// source that neighbours meet, too, are in L1. Where channels are not adjacent or aligned (filters
-// of one channel, sliced tensors), a thread takes its channels one by one. A dgrad with a stride
-// runs phase by phase: pixels of dx that meet the same taps (abi/conv_phases).
+// source that several strips read are in L1. If channels are not contiguous or aligned (filters
+// of one channel, sliced tensors), a thread accesses its channels one by one. A dgrad with a stride
+// runs phase by phase: pixels of dx with the same taps (abi/conv_phases).
 #pragma once
 
 #include <device/abi/depthwise_design.hpp>
@@ -38,7 +37,7 @@ class DepthwiseStrips {
         lane_(static_cast<int>(threadIdx.x) % design.lanes),
         channel_(first_channel + static_cast<unsigned>(lane_ * design.channels)) {}
 
-  /// The strip with this number, of pixels that the window describes.
+  /// Computes the strip with this index among the pixels of the window.
   template <class Finish>
   __device__ __forceinline__ void compute(const abi::DepthwiseWindow& window, unsigned index,
                                           const Finish& finish) const {
@@ -128,7 +127,7 @@ class DepthwiseStrips {
     }
   }
 
-  /// The taps from `first_tap` on that meet a strip's source pixels from `first` on.
+  /// Multiplies the taps from `first_tap` on by a strip's source pixels from `first` on.
   template <int width>
   __device__ __forceinline__ void multiply_taps(Sums<width>& sums,
                                                 const abi::DepthwiseWindow& window,
@@ -169,8 +168,8 @@ class DepthwiseStrips {
   const unsigned channel_;
 };
 
-/// The window of a tile, in `kept` where it is one of a phase; the tile is then the number among
-/// those of the phase.
+/// The window of a tile; that of a phase is stored in `kept`, and `tile` becomes the index within
+/// the phase.
 template <abi::DepthwiseDesign design>
 __device__ __forceinline__ const abi::DepthwiseWindow& window_of_tile(
     const abi::DepthwiseParams& params, abi::DepthwiseWindow& kept, unsigned& tile) {

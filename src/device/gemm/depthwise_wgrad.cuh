@@ -2,13 +2,13 @@
 // wgrad of a depthwise convolution: each tap of a channel's filter is a sum over all pixels of dy.
 //
 //   dy in global memory            x in global memory
-//     | vectors of adjacent          | the same, zeros in padding; each pixel of a line once for
+//     | vectors of contiguous        | the same, zeros in padding; each pixel of a line once for
 //     | channels                     | all taps of a strip
 //   a strip's pixels of dy and of x, in registers
-//     +---------- each tap by the pixels of the strip that meet it
-//   accumulators: some taps by adjacent channels
-//     | strips of a warp by shuffles, warps in shared memory, blocks through the workspace: always
-//     | in the same order
+//     +---------- products of each tap's pixels in the strip
+//   accumulators: some taps by contiguous channels
+// | sums over strips of a warp by shuffles, over warps in shared memory, over blocks through the
+//     | workspace: always in the same order
 //   dw in global memory, by epilogue/channel_store
 #pragma once
 
@@ -22,13 +22,13 @@
 
 namespace gemmery::device {
 
-/// What a block computes: channels from the first one on, taps from these on, and a slice of the
-/// pixels.
+/// The part that a block computes: channels from the first one on, taps from these on, and a slice
+/// of the pixels.
 struct DepthwiseShare {
   unsigned first_channel;
   int tap[3];
   unsigned slice;
-  unsigned tile;  // of taps and channels
+  unsigned tile;  // index of the tile of taps and channels
 };
 
 template <abi::DepthwiseDesign design>
@@ -60,7 +60,7 @@ class DepthwiseWgrad {
         lane_(static_cast<int>(threadIdx.x) % design.lanes),
         channel_(share.first_channel + static_cast<unsigned>(lane_ * design.channels)) {}
 
-  /// Leaves the sums of each warp in shared memory.
+  /// Writes the sums of each warp to shared memory.
   __device__ __forceinline__ void accumulate() const {
     if (params_.is_wide != 0) {
       accumulate_channels<design.channels>(0);
@@ -70,7 +70,7 @@ class DepthwiseWgrad {
     for (int own = 0; own < design.channels; ++own) accumulate_channels<1>(own);
   }
 
-  /// Stores the block's taps, or leaves them in the workspace for the last block of the tile.
+  /// Stores the block's taps, or writes them to the workspace for the last block of the tile.
   template <class Finish>
   __device__ __forceinline__ void finish(unsigned* flag, const Finish& finish) const {
     const unsigned slices = params_.slices.divisor;
@@ -169,8 +169,8 @@ class DepthwiseWgrad {
     for (int pixel = 0; pixel < design.pixels; ++pixel) loaded[pixel].decode_into(gradients[pixel]);
   }
 
-  /// The source pixels of a line from `first` on. Pixels that dy does not have meet nothing, since
-  /// x may hold Inf there.
+  /// Multiplies the source pixels of a line from `first` on. Pixels that dy does not have are
+  /// skipped, since x may be Inf there.
   template <int width>
   __device__ __forceinline__ void add_line(Number (&sums)[design.taps][width],
                                            const Number (&gradients)[design.pixels][width],

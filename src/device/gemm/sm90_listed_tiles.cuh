@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tiles of a list of problems in an sm90 kernel. The producer's warp finds them by bisection in
-// the launch's parameters, and tells the consumers as of tiles of groups (sm90_group_tiles.cuh).
+// the launch's parameters, and passes them to the consumers like tiles of groups
+// (sm90_group_tiles.cuh).
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -12,7 +13,7 @@
 
 namespace gemmery::device {
 
-/// The tiles of one block, as FoundGroupTiles; a tile's group is its problem.
+/// The tiles of one block, like FoundGroupTiles; a tile's group is its problem.
 template <abi::Sm90Design design>
 class ListedTiles {
  public:
@@ -32,7 +33,7 @@ class ListedTiles {
             .work = {place.column_end, is_found() ? k_blocks() : 0U, no_limit, 0U}};
   }
 
-  /// The tile's place in its problem's matrix of out.
+  /// The tile's position in its problem's matrix of out.
   __device__ __forceinline__ OutputPlace position() const {
     const unsigned rows = list_.m[found_.group];
     const unsigned columns = list_.n[found_.group];
@@ -47,7 +48,7 @@ class ListedTiles {
             .group_begin = 0};
   }
 
-  /// At least one, which lies beyond the matrices if the problem has no k.
+  /// At least one block, which is out of bounds if the problem has K = 0.
   __device__ unsigned k_blocks() const { return max(abi::tiles_along(depth(), tile_k), 1U); }
   /// The coordinate of the first k.
   __device__ int first_k() const {
@@ -65,7 +66,7 @@ class ListedTiles {
   GroupTile found_{};
 };
 
-/// Who finds the tiles of a design.
+/// The tile scheduler of a design.
 template <abi::Sm90Design design, bool has_list = design.has_list>
 struct TileFinder {
   using Type = FoundGroupTiles<design>;

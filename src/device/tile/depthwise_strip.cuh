@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The strips of pixels that threads of a depthwise convolution run over, and the phases of those of
-// a dgrad with a stride.
+// SPDX-License-Identifier: Apache-2.0 The strips of pixels of a depthwise convolution's threads,
+// and the phases of a dgrad with a stride.
 #pragma once
 
 #include <device/abi/conv_phases.hpp>
@@ -9,11 +8,11 @@
 
 namespace gemmery::device {
 
-/// Adjacent pixels along width, by their first one.
+/// Adjacent pixels along width, given by the first one.
 struct DepthwiseStrip {
   unsigned image;
   int at[3];   // depth, height, width
-  int pixels;  // that there are; 0 for a strip beyond the last one
+  int pixels;  // number of pixels; 0 for a strip after the last one
 };
 
 template <abi::DepthwiseDesign design>
@@ -46,7 +45,7 @@ __device__ __forceinline__ unsigned row_of_out(const abi::DepthwiseParams& param
   return row;
 }
 
-/// Called by one thread: the window of a phase, which are counted along width first.
+/// Called by one thread: the window of a phase. Phases are numbered along width first.
 __device__ __forceinline__ void find_window(const abi::DepthwiseParams& params, unsigned phase,
                                             abi::DepthwiseWindow& window) {
   window = params.window;
@@ -60,7 +59,7 @@ __device__ __forceinline__ void find_window(const abi::DepthwiseParams& params, 
     window.pixels[d] = found.pixels;
     window.origin[d] = found.origin;
     window.taps[d] = params.is_multiplied != 0 ? found.taps : 0;
-    // The first tap and the walk of a filter whose taps are reversed begin at its end.
+    // If the filter's taps are reversed, the first tap and the walk begin at its end.
     window.first_tap[d] += window.tap_walk[d] * static_cast<int>(found.tap);
     window.tap_walk[d] *= static_cast<int>(along.tap_step.divisor);
   }

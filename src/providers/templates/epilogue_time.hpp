@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of an emitted epilogue's arithmetic in kernels whose time is that of memory.
+// The time of an emitted epilogue's arithmetic in memory-bound kernels.
 #pragma once
 
 #include <gemmery/device.hpp>

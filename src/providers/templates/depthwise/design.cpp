@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles that suit a filter, and kernels to and from their names.
+// The tiles for a filter, and conversion of kernels to and from names.
 #include "providers/templates/depthwise/design.hpp"
 
 #include <algorithm>
@@ -20,17 +20,17 @@ abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype
 
 constexpr std::array<std::string_view, 4> kind_words{"fprop", "dgrad", "dgrad-strided", "wgrad"};
 
-// Strips that a line of 7, 14, 28, 56 or 112 pixels fills, and shorter ones for few pixels.
+// Strips that divide lines of 7, 14, 28, 56 or 112 pixels, and shorter ones for few pixels.
 constexpr std::array<std::uint8_t, 3> strip_pixels{2, 4, 7};
 
 std::int64_t round_up(std::int64_t count, std::int64_t unit) { return (count + unit - 1) / unit; }
 
-// Channels of out, or of dw.
+// The number of channels of out, or of dw.
 std::int64_t channels_of(const Convolution& convolution) noexcept {
   return convolution.kind == ConvKind::dgrad ? convolution.channels : convolution.filters;
 }
 
-// What a filter is along width, and its lines.
+// A filter's extents along width, and its number of lines.
 struct FilterShape {
   int lines;
   int width;
@@ -45,7 +45,7 @@ FilterShape shape_of(const Convolution& convolution) {
           .is_dense = convolution.dilation[2] == 1 || convolution.filter[2] == 1};
 }
 
-// As many lanes as have channels, up to 128 bytes of each pixel.
+// As many lanes as there are channels for, up to 128 bytes of each pixel.
 std::uint8_t lanes_for(const OperandRules& rules, int channels, std::int64_t of_problem) {
   const auto width =
       static_cast<std::int64_t>(std::max(byte_width(rules.a.dtype), byte_width(rules.b.dtype)));
@@ -55,7 +55,7 @@ std::uint8_t lanes_for(const OperandRules& rules, int channels, std::int64_t of_
       std::min({most, static_cast<std::int64_t>(needed), std::int64_t{32}}));
 }
 
-// Taps in registers along width where a strip's source pixels meet several.
+// Sets the number of taps along width that share a strip's source pixels in registers.
 void set_taps(DepthwiseTile& tile, const FilterShape& shape, int taps) {
   const bool is_together = shape.is_dense && taps > 1 && shape.stride <= 4 &&
                            tile.kind != abi::DepthwiseKind::strided_dgrad;
@@ -63,7 +63,7 @@ void set_taps(DepthwiseTile& tile, const FilterShape& shape, int taps) {
   tile.stride = static_cast<std::uint8_t>(is_together ? shape.stride : 1);
 }
 
-// The tile with the taps of a filter as registers allow; false if they do not.
+// Sets as many taps of a filter as fit the registers; false if none do.
 bool set_filter(DepthwiseTile& tile, const FilterShape& shape, const OperandRules& rules) {
   const auto is_legal = [&] { return abi::is_legal(depthwise_design(rules, tile)); };
   if (tile.kind != abi::DepthwiseKind::wgrad) {
@@ -71,7 +71,7 @@ bool set_filter(DepthwiseTile& tile, const FilterShape& shape, const OperandRule
     if (!is_legal()) set_taps(tile, shape, 1);
     return is_legal();
   }
-  // Chunks of taps of equal size, as few as there can be.
+  // The smallest number of equal chunks of taps.
   for (int chunks = 1; chunks <= shape.width; ++chunks) {
     set_taps(tile, shape, static_cast<int>(round_up(shape.width, chunks)));
     for (int parts = 1; parts <= shape.lines; ++parts) {
@@ -83,7 +83,7 @@ bool set_filter(DepthwiseTile& tile, const FilterShape& shape, const OperandRule
   return false;
 }
 
-// Tiles of all strips and vectors of channels, for a filter of this shape.
+// Visits tiles with all strips and vectors of channels for a filter of this shape.
 template <class Visit>
 void for_each_tile(abi::DepthwiseKind kind, const FilterShape& shape, const OperandRules& rules,
                    std::int64_t channels, Visit&& visit) {
@@ -232,7 +232,8 @@ std::int64_t strip_tiles(const abi::DepthwiseDesign& design,
 
 DepthwiseWork depthwise_work(const DepthwiseTile& tile, const abi::DepthwiseDesign& design,
                              const Convolution& convolution, int multiprocessors) noexcept {
-  // Shares of an even number, several for each place of a block, so that the last ones are short.
+  // Several equal shares for each block that runs at a time, so that little time is lost at the
+  // end.
   constexpr std::int64_t shares_a_multiprocessor = 8;
   const std::int64_t tiles = strip_tiles(design, convolution);
   const std::int64_t wanted =

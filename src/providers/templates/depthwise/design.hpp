@@ -20,7 +20,7 @@ namespace gemmery::templates {
 inline constexpr int depthwise_version = 1;
 
 // A kernel's design apart from its operand rules; stored in DesignBytes. It has no padding, so
-// equal tiles have equal bytes. abi::DepthwiseDesign has what the fields mean.
+// equal tiles have equal bytes. abi::DepthwiseDesign documents the fields.
 struct DepthwiseTile {
   abi::DepthwiseKind kind = abi::DepthwiseKind::fprop;
   std::uint8_t rows = 1;
@@ -30,57 +30,57 @@ struct DepthwiseTile {
   std::uint8_t channels = 8;
   std::uint8_t lanes = 8;
   std::uint8_t reserved = 0;
-  std::uint16_t slices = 1;  // of the pixels of a wgrad
+  std::uint16_t slices = 1;  // slices of a wgrad's pixels
 
   friend bool operator==(const DepthwiseTile&, const DepthwiseTile&) = default;
 };
 static_assert(sizeof(DepthwiseTile) == 10);
 
-// Each group has one channel, and one filter or several.
+// True if each group has one channel, and one or several filters.
 bool is_depthwise(const Convolution& convolution) noexcept;
 
 abi::DepthwiseKind depthwise_kind(const Convolution& convolution) noexcept;
 
-// Filters of a channel.
+// The number of filters per channel.
 std::int64_t filters_of_channel(const Convolution& convolution) noexcept;
 
-// Taps of all filters of a channel that is computed, which a block keeps in shared memory.
+// The number of taps of all filters for a computed channel, which a block keeps in shared memory.
 std::int64_t kept_taps(const Convolution& convolution) noexcept;
 
 // Shared memory of a block, for the filters of a problem and the reductions of its epilogue.
 std::int64_t shared_bytes_of(const abi::DepthwiseDesign& design, const GemmProblem& problem);
-// Of it, what filters (or parts of a wgrad) take.
+// The bytes of it for filters (or partial sums of a wgrad).
 std::int64_t filter_bytes_of(const abi::DepthwiseDesign& design, const Convolution& convolution);
 
-// True if a kernel's taps along width are those of a problem: all of its filter at its stride, or
-// any one by one.
+// True if a kernel supports a problem's taps along width: its filter's width and stride, or any
+// with single taps.
 bool fits_taps(const DepthwiseTile& tile, const Convolution& convolution) noexcept;
 
-// Chunks of taps of a wgrad that a block computes at a time, in all.
+// The number of chunks into which a wgrad's taps are divided.
 std::int64_t tap_tiles(const abi::DepthwiseDesign& design, const Convolution& convolution) noexcept;
 
-// Tiles of channels, and of strips of pixels in all phases.
+// The number of tiles of channels, and of tiles of strips in all phases.
 std::int64_t channel_tiles(const abi::DepthwiseDesign& design,
                            const Convolution& convolution) noexcept;
 std::int64_t strip_tiles(const abi::DepthwiseDesign& design,
                          const Convolution& convolution) noexcept;
 
-// The work of a launch: units of a tile of channels (of a wgrad, of channels and taps) and some
-// tiles of strips each. A wgrad's do not depend on the device, so that equal inputs give equal
-// bits.
+// The work of a launch, divided into units: each has a tile of channels (for a wgrad, of channels
+// and taps) and some tiles of strips. A wgrad's units do not depend on the device, so that equal
+// inputs give equal bits.
 struct DepthwiseWork {
-  std::int64_t tiles;  // of strips
+  std::int64_t tiles;  // tiles of strips
   std::int64_t tiles_per_unit;
-  std::int64_t shares;  // of a tile of channels
+  std::int64_t shares;  // units per tile of channels
 };
 DepthwiseWork depthwise_work(const DepthwiseTile& tile, const abi::DepthwiseDesign& design,
                              const Convolution& convolution, int multiprocessors) noexcept;
 
-// The tiles that are offered for a problem, best guesses only; none where filters have more taps
-// than shared memory holds.
+// The tiles that are offered for a problem, likely the best ones; none if filters have more taps
+// than fit shared memory.
 std::vector<DepthwiseTile> depthwise_tiles(const OperandRules& rules, const GemmProblem& problem,
                                            const DeviceInfo& device);
-// Those that are listed for operands of these types: common filters.
+// The tiles that are listed for operands of these types: those for common filters.
 std::vector<DepthwiseTile> listed_depthwise_tiles(const OperandRules& rules);
 
 abi::DepthwiseDesign depthwise_design(const OperandRules& rules,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The depthwise family: which kernels serve a query, why others do not, and what they are called.
+// The depthwise family: queries, reasons of refusals, and names.
 #include "providers/templates/depthwise/family.hpp"
 
 #include <algorithm>
@@ -136,7 +136,7 @@ void DepthwiseFamily::explain(const Query& query, std::vector<Reason>& reasons) 
   reasons.push_back(std::move(reason));
 }
 
-// Enumerates kernels of common filters, for operands of one type and C of out's.
+// Enumerates kernels for common filters, with operands of one type and C of out's type.
 void DepthwiseFamily::enumerate(const std::function<void(const Kernel&)>& visit) const {
   constexpr std::array types{DType::float32, DType::float16,       DType::bfloat16,
                              DType::float64, DType::float8_e4m3fn, DType::float8_e5m2,

@@ -8,9 +8,9 @@
 
 namespace gemmery::templates {
 
-// Convolutions whose groups have one channel each: any number of filters of a channel, dimensions,
-// strides, dilation and types that CUDA cores multiply; epilogues with reductions to a value of
-// each channel.
+// Convolutions whose groups have one channel each: any number of filters per channel, all
+// dimensions, strides, dilations and types that CUDA cores multiply; epilogues with reductions to a
+// value per channel.
 class DepthwiseFamily final : public TemplateFamily {
  public:
   DepthwiseFamily();

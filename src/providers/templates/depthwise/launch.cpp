@@ -26,7 +26,8 @@ abi::DepthwiseStrides to_abi(const std::array<std::int64_t, 4>& strides) {
   return all;
 }
 
-// Along one dimension. Taps ascend with the source's pixels, but in a phase, where they descend.
+// Sets the window along one dimension. Taps ascend with the source's pixels, except in a phase,
+// where they descend.
 void set_window(const Convolution& convolution, std::size_t d, abi::DepthwiseWindow& window) {
   const bool is_reversed = convolution.mode == ConvMode::convolution;
   const int last = convolution.filter[d] - 1;
@@ -104,7 +105,7 @@ abi::DepthwiseParams depthwise_params(const runtime::PackRequest& request) {
   params.out = const_cast<void*>(arguments.out().data());
   params.alpha = arguments.alpha();
   params.beta = arguments.beta();
-  // With alpha = 0, A and B are not read, so that no NaN of theirs reaches out.
+  // With alpha = 0, A and B are not read, so that their NaNs do not reach out.
   params.is_multiplied = arguments.alpha() == 0 ? 0 : 1;
   params.a_strides = to_abi(convolution.a_strides);
   params.b_strides = to_abi(convolution.b_strides);

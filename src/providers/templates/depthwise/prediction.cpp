@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depthwise kernels load and execute, from their design. No kernel was timed on a device yet:
-// counts of instructions come from the source, memory's rate from skinny kernels.
+// Loads and instructions of depthwise kernels, from their design. The model is not fitted to
+// measurements: instructions are counted in the source, the memory rate is that of skinny kernels.
 #include "providers/templates/depthwise/prediction.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace gemmery::templates {
 namespace {
 
-// As instructions for a loaded element of skinny kernels.
+// The instructions for a loaded element in skinny kernels.
 double decode_instructions(abi::DType dtype) noexcept {
   switch (dtype) {
     case abi::DType::float8_e4m3fn:
@@ -29,7 +29,7 @@ double decode_instructions(abi::DType dtype) noexcept {
   }
 }
 
-// Lines of taps that a strip meets: the taps of a filter, or one at a time.
+// The number of lines of taps for a strip: a filter's lines, or all taps if they are single.
 double lines_of(const abi::DepthwiseDesign& design, const Convolution& convolution) {
   if (abi::is_wgrad(design))
     return static_cast<double>(tap_tiles(design, convolution)) * design.rows;
@@ -41,7 +41,7 @@ double lines_of(const abi::DepthwiseDesign& design, const Convolution& convoluti
   return met / design.taps;
 }
 
-// Pixels along width that strips have and lines do not.
+// The ratio of pixels in strips to pixels in lines along width.
 double strip_padding(const abi::DepthwiseDesign& design, const Convolution& convolution) {
   const bool is_dgrad = convolution.kind == ConvKind::dgrad;
   const double width = is_dgrad ? std::max<double>(convolution.image[2] / convolution.stride[2], 1)
@@ -53,7 +53,7 @@ double strip_padding(const abi::DepthwiseDesign& design, const Convolution& conv
 
 double depthwise_instructions(const abi::DepthwiseDesign& design, const Convolution& convolution,
                               bool is_wide) noexcept {
-  constexpr double address = 3;  // of a vector of channels, and its test for padding
+  constexpr double address = 3;  // address of a vector of channels, and the test for padding
   constexpr double line = 16;    // coordinates, tests and jumps
   const double channels = is_wide ? design.channels : 1;
   const double multiply = design.accumulator == abi::DType::float64 ? 2 : 1;
@@ -80,7 +80,8 @@ double predict_depthwise_us(const DepthwiseTile& tile, const OperandRules& rules
   const double units = static_cast<double>(channel_tiles(design, convolution)) *
                        static_cast<double>(work.shares) *
                        (is_wgrad ? static_cast<double>(tap_tiles(design, convolution)) : 1);
-  // Each chunk of a filter's taps reads both operands; from the second on in L2, at twice the rate.
+  // Each chunk of a filter's taps reads both operands; from the second on from L2, at twice the
+  // rate.
   const double passes =
       is_wgrad ? 0.5 + 0.5 * static_cast<double>(tap_tiles(design, convolution)) : 1;
   const double operands =

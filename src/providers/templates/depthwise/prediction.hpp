@@ -9,7 +9,7 @@
 
 namespace gemmery::templates {
 
-// Instructions of a thread for one pixel of one channel.
+// The instructions of a thread for one pixel of one channel.
 double depthwise_instructions(const abi::DepthwiseDesign& design, const Convolution& convolution,
                               bool is_wide) noexcept;
 

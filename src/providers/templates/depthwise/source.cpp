@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source of depthwise kernels: a design, an epilogue and a call of the device half.
+// The source of depthwise kernels: a design, an epilogue and a call of the device code.
 #include <string>
 #include <string_view>
 

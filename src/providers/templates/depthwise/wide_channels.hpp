@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a thread's channels are adjacent and aligned in memory. A problem does not have the
-// alignment of channels of several groups, so that a launch finds it.
+// Whether a thread's channels are contiguous and aligned in memory. A problem does not have the
+// alignment of channels of several groups, so each launch determines it.
 #pragma once
 
 #include <gemmery/arguments.hpp>
@@ -12,7 +12,7 @@
 
 namespace gemmery::templates {
 
-// All 0: the answer for addresses that are aligned.
+// All 0: the result is that for aligned addresses.
 struct DepthwiseAddresses {
   std::uintptr_t a = 0;
   std::uintptr_t b = 0;
@@ -21,7 +21,7 @@ struct DepthwiseAddresses {
 };
 DepthwiseAddresses addresses_of(const GemmArguments& arguments) noexcept;
 
-// Of A, of wgrad's B, and of out.
+// Checks A, a wgrad's B, and out.
 bool has_wide_channels(const abi::DepthwiseDesign& design, const GemmProblem& problem,
                        const DepthwiseAddresses& addresses = {}) noexcept;
 bool has_wide_c(const abi::DepthwiseDesign& design, const GemmProblem& problem,

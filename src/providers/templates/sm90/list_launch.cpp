@@ -13,8 +13,8 @@
 namespace gemmery::templates {
 namespace {
 
-// The map of an operand of one problem. Of a product that is not read (no k, or alpha = 0) the map
-// of any memory: the only block of k lies beyond it.
+// The tensor map of an operand of one problem. If the product is not read (K = 0 or alpha = 0), a
+// map of any memory, since the only block of k is out of bounds.
 abi::TensorMap map_of_one(const runtime::PackRequest& request, const GemmArguments& one,
                           std::size_t side, TmaBox box) {
   const GemmProblem& problem = one.problem();
@@ -53,7 +53,7 @@ void pack_list_of(const runtime::PackRequest& request, const abi::Sm90Design& de
                                             .is_turned = is_turned(request.kernel)},
                                            params.list);
   set_maps(request, design, params);
-  // Copies bring whole tiles of every problem.
+  // Copies load whole tiles of every problem.
   params.gemm.a_bytes = static_cast<unsigned>(abi::a_tile_bytes(design));
   params.gemm.b_bytes = static_cast<unsigned>(abi::b_tile_bytes(design));
   const unsigned blocks = std::clamp(tiles, 1U, resident_clusters(request, 1));
