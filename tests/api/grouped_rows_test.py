@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "grouped-rows.md"
 SOURCES = ["grouped_test.cpp", "indexed_groups_test.cpp", "grouped_device_test.cpp", "grouped_rows_device_test.cpp"]
 TEST = re.compile(r"^TEST(?:_[FP])?\(\s*(\w+),\s*(rows?_\w+)\)", re.MULTILINE)
 
-# What the rows promise, in short.
+# The properties of the rows, in short.
 PROMISES = {
     1: "no groups: nothing is read or written",
     2: "only empty groups, a group of one row, an empty group after the last row",
@@ -51,7 +51,7 @@ PROMISES = {
     58: "every form, with random extents near powers of two",
 }
 
-# Failures that users of other libraries reported, and the rows that show them absent here.
+# Failures reported by users of other libraries, and the rows that test for them.
 REPORTS = {
     "pytorch#172439, cutlass#2674": ("the weight gradient of a group with K = 0 is garbage", [19]),
     "pytorch#192497": ("a total K of 0 is refused by its strides", [16]),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The program `gemmery` as its users meet it: exit codes, what goes where, JSON, CSV, closed pipes.
+"""The program `gemmery` from outside: exit codes, output streams, JSON, CSV, closed pipes.
 
 usage: cli_test.py PROGRAM [unittest options]
 """
@@ -37,7 +37,7 @@ def run(*words, **options):
 
 
 def on_terminal(columns, *words, **environment):
-    """The lines on standard output where that is a terminal of this width."""
+    """The lines on standard output if it is a terminal of this width."""
     control, terminal = pty.openpty()
     try:
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -67,7 +67,7 @@ def manual():
 
 
 def words_of(text):
-    """Words as help prints them: without the marks of Markdown, wherever lines end."""
+    """The words of help: without the marks of Markdown and line breaks."""
     return re.sub(r"^#+ ", "", text, flags=re.MULTILINE).replace("`", "").split()
 
 
@@ -116,7 +116,7 @@ class NewKernel(unittest.TestCase):
 
 
 class WithNvrtc(unittest.TestCase):
-    """Skipped where kernels cannot be compiled. Each test has a folder of its own."""
+    """Skipped if kernels cannot be compiled. Each test has its own folder."""
 
     def setUp(self):
         report = json_lines(run("doctor", "--json").stdout)[0]
@@ -195,7 +195,7 @@ class Quiet(unittest.TestCase):
 
 class Completion(unittest.TestCase):
     def complete(self, *words):
-        """What bash offers behind these words; its rules for words of their own are those of COMP_WORDBREAKS."""
+        """The completions of bash after these words, which COMP_WORDBREAKS splits."""
         script = run("completion", "bash").stdout + (
             "COMP_WORDS=(gemmery \"$@\"); COMP_CWORD=$#; _gemmery; printf '%s\\n' \"${COMPREPLY[@]}\""
         )
@@ -255,7 +255,7 @@ class Documentation(unittest.TestCase):
 
 
 class BadInput(unittest.TestCase):
-    """Each row is refused with its exit code, in one line on standard error that holds these words, and nothing on standard output."""
+    """Each row gives its exit code, one line on standard error that contains its text, and nothing on standard output."""
 
     ROWS = [
         (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, compile, inspect, emulate, new, cache, doctor, completion, got 'dance'"),
@@ -671,7 +671,7 @@ class Bench(unittest.TestCase):
 
 
 class Emulate(WithNvrtc):
-    """A kernel of the user's own; needs NVRTC, no GPU."""
+    """Emulates a user's kernel; needs NVRTC, no GPU."""
 
     SOURCE = """\
 __global__ void sum(const float* numbers, float* sums) {
@@ -747,7 +747,7 @@ __global__ void sum(const float* numbers, float* sums) {
 
 
 class Compile(WithNvrtc):
-    """Into a file and out of it; needs NVRTC, no GPU."""
+    """Compiles into a file and reads it; needs NVRTC, no GPU."""
 
     def setUp(self):
         super().setUp()
@@ -880,9 +880,9 @@ class Inspect(WithNvrtc):
 
 
 class Interrupt(unittest.TestCase):
-    """Ctrl-C, to a program that a shell has not told to ignore it."""
+    """Ctrl-C in a program that does not ignore SIGINT."""
 
-    # Tens of seconds of compiling, nothing of it from the cache.
+    # Tens of seconds of compilation, without the cache.
     MANY = ("compile", "gemm", "4096x4096x4096", "a=f16", "--target", "sm_90a", "--top", "60", "--jobs", "1")
 
     def start(self, *words):
@@ -926,9 +926,9 @@ class Interrupt(unittest.TestCase):
 
 
 class Variables(unittest.TestCase):
-    """A value that cannot be served is refused by the name of its variable, with what is expected, before anything is done."""
+    """An invalid value gives an error with the variable's name and the expected values, before anything else happens."""
 
-    # Variable, value, words of the refusal; for commands that compile.
+    # Variable, value, text of the error; for commands that compile.
     COMPILER_ROWS = [
         ("GEMMERY_COMPILER", "clang", "nvrtc or nvcc"),
         ("GEMMERY_NVRTC_LIBRARY", "libnvrtc.so", "an absolute path"),
@@ -941,7 +941,7 @@ class Variables(unittest.TestCase):
         ("GEMMERY_CACHE_READONLY", "2", "1, 0, true, false, on or off"),
         ("GEMMERY_DUMP_DIR", "dumps", "an absolute path"),
     ]
-    # For all commands that look for kernels.
+    # For all commands that search kernels.
     ROWS = [
         ("GEMMERY_LOG_LEVEL", "loud", "debug, info, warning, error"),
         ("GEMMERY_LOG_FILE", "log.txt", "an absolute path"),
@@ -994,7 +994,7 @@ class Variables(unittest.TestCase):
 
 
 class Cache(WithNvrtc):
-    """gemmery cache on a cache of the test's own; the entries come from a compilation, so NVRTC is needed, no GPU."""
+    """gemmery cache with the test's own cache; its entries are compiled, so NVRTC is needed, no GPU."""
 
     def setUp(self):
         super().setUp()
@@ -1007,7 +1007,7 @@ class Cache(WithNvrtc):
         return run(*words, env={**self.environment, **variables})
 
     def fill(self):
-        """Two entries, and how often a compiler was asked for them."""
+        """Makes two entries; returns the number of compilations."""
         done = self.command("compile", *SMALL, "--target", "sm_80", "--target", "sm_90", "-o", str(self.folder / "kernels"))
         self.assertEqual(done.returncode, SERVED, done.stderr)
 
@@ -1046,7 +1046,7 @@ class Cache(WithNvrtc):
     def test_stat_tells_place_size_and_counters(self):
         self.assertEqual(self.record("cache", "stat")[0]["entries"], 0)
         self.fill()
-        report = self.record("cache")[0]  # stat is what is done silently
+        report = self.record("cache")[0]  # stat is the default
         self.assertEqual((report["folder"], report["is_usable"], report["entries"]), (str(self.cache), True, 2))
         self.assertEqual(report["bytes"], sum(file.stat().st_size for entry in self.entries() for file in entry.iterdir()))
         text = self.command("cache", "stat").stdout

@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "describe-rows.md"
 CPP_TEST = re.compile(r"TEST(?:_[FP])?\(\s*(\w+),\s*(row_(\d\d)(?:_and_(\d\d))?_\w+)\)")
 PYTHON_TEST = re.compile(r"^\s*def (test_row_(\d\d)(?:_and_(\d\d))?_\w+)\(", re.MULTILINE)
 
-# What the rows promise, in short.
+# The properties of the rows, in short.
 PROMISES = {
     1: "one program does all six duties: memory, description, compilation, arguments, launch, synchronisation",
     2: "a memory pool with a beginning and a limit",
@@ -117,7 +117,7 @@ PROMISES = {
     98: "the reduction of a parallel split k of a convolution",
     99: "examples",
 }
-# Shown by something else than a test of this name.
+# Tested by something else than a test with this name.
 SHOWN_ELSEWHERE = {
     72: "needs 4 cores",
     99: "`example_20_described_gemm_test`, `example_21_described_split_k_test`",

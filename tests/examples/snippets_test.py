@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the documentation shows must be what is compiled and what is there: code blocks are parts of examples, links lead somewhere,
+"""The documentation must match the code: code blocks are parts of examples, link targets exist,
 every environment variable is in its table, and every room has its page."""
 
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The layer checker finds every kind of violation when it is planted, and none in the tree as it is."""
+"""The layer checker finds every kind of planted violation, and none in the present tree."""
 
 import pathlib
 import sys
@@ -48,7 +48,7 @@ LEGAL = {
     "tests/jit/nvrtc_test.cpp": '#include "jit/nvrtc.hpp"\n#include <nvrtc.h>\n#include <device/gemm/simt.cuh>\n',
 }
 
-# What is added to the legal tree, and words of the complaint that must follow: (name, path, text, words).
+# Additions to the valid tree, and text of the expected message: (name, path, text, words).
 PLANTED = [
     ("a higher room", "src/core/bad.cpp", '#include "platform/log.hpp"', "core may not include platform"),
     ("a sibling room", "src/platform/bad.cpp", '#include "jit/nvrtc.hpp"', "platform may not include jit"),

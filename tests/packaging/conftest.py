@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheels take as long as a build of the whole library, so they are tested in the long form alone."""
+"""A wheel takes as long as a build of the whole library, so wheels are tested only in long runs."""
 
 import os
 

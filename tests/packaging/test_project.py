@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pyproject.toml and the lists of requirements say, and what a build says that lacks something."""
+"""pyproject.toml, the lists of requirements, and the messages of builds in which something is missing."""
 
 import os
 import pathlib
@@ -17,7 +17,7 @@ LISTS = ["tools/python-requirements.txt", "tools/nvrtc-requirements.txt", "tools
 
 
 def requirements_of(list_name: str) -> dict[str, tuple[str, list[str]]]:
-    """name -> (version, hashes), as a list of pinned requirements has them."""
+    """name -> (version, hashes), from a list of pinned requirements."""
     text = (ROOT / list_name).read_text().replace("\\\n", " ")
     found = {}
     for line in text.splitlines():
@@ -79,7 +79,7 @@ def test_the_package_says_that_it_is_typed():
 
 
 def configure(folder: pathlib.Path, *options: str, **variables: str) -> str:
-    """Configures a build of the library and the module, and returns what CMake says when it refuses."""
+    """Configures a build of the library and the module, and returns CMake's error."""
     cmake = shutil.which("cmake")
     if cmake is None:
         pytest.skip("cmake is not here")
@@ -92,7 +92,7 @@ def configure(folder: pathlib.Path, *options: str, **variables: str) -> str:
 
 @pytest.fixture
 def hidden(tmp_path):
-    """Options with which CMake sees no header of this machine."""
+    """Options that hide this machine's headers from CMake."""
     return [f"-DCMAKE_FIND_ROOT_PATH={tmp_path / 'nothing'}", "-DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY"]
 
 
@@ -104,7 +104,7 @@ def test_a_build_without_the_headers_of_fmt_names_package_and_command(tmp_path, 
 
 
 def test_a_wheel_build_that_cannot_reach_the_package_index_says_so_too(tmp_path, hidden):
-    # Neither the index nor any configuration of pip's.
+    # Without the index and without pip's configuration.
     alone = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": ""}
     said = configure(tmp_path / "build", *hidden, "-DSKBUILD=2", **alone)
     assert "apt-get install libfmt-dev" in said

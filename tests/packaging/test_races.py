@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/run_races.py keeps of races that end well, fail, or take the program down; the GPU's program is played by a script."""
+"""The records of tools/run_races.py for races that succeed, fail, or end the program; a script replaces the GPU's program."""
 
 import json
 import pathlib
@@ -9,7 +9,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Announces each problem and answers for it; k=13 fails, k=14 ends the program at once.
+# Announces each problem and prints its result; k=13 fails, k=14 ends the program at once.
 PLAYER = """#!/bin/sh
 echo "$@" >> calls
 for word in "$@"; do
@@ -113,7 +113,7 @@ def test_grouped_problems_are_timed_alone(build):
     assert [first["kernel"], second["kernel"], dense["kernel"]] == ["one", "two", "one"]
     assert (first["ours_us"], first["ours_us_quartiles"], first["ours_tflops"], first["pairs"]) == (4.0, [3.5, 4.5], 2.0, 5)
     assert "timed alone" in first["peer_refusal"]
-    race(build)  # what was timed is not timed again
+    race(build)  # completed races are not repeated
     assert len((build.parent / "timed").read_text().splitlines()) == 3
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/run_tests.py shows of a program that failed."""
+"""The output of tools/run_tests.py for a failed program."""
 
 import importlib.util
 import pathlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheels, from a source distribution to their use: built for every Python here that has headers, installed where there is
-no compiler, no toolkit and no source, and held against the package's own tests. An editable install on top.
+"""The wheels, from a source distribution to their use: built for every Python here with headers, installed where there is
+no compiler, no toolkit and no source, and tested with the package's own tests. Also an editable install.
 
 The library is built twice, for Python 3.11 and for those after it: half an hour and more on two cores. A compiler cache is used
 where the environment names one (CMAKE_CXX_COMPILER_LAUNCHER=ccache), as all lies in one place, build/soak/wheels.
@@ -25,12 +25,12 @@ FOLDER = ROOT / "build" / "soak" / "wheels"
 VERSION = re.search(r"project\(gemmery VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 NVRTC = "nvidia-cuda-nvrtc==13.0.88"
-# What a program of this architecture may need of the machine that it comes to.
+# The libraries that a program of this architecture may need on another machine.
 SYSTEM_LIBRARIES = re.compile(r"(libc|libm|libstdc\+\+|libgcc_s|libdl|libpthread|ld-linux.*)\.so\.\d+")
 
 
 def clean_environment(**variables: str) -> dict[str, str]:
-    """What finds programs, the package index and a compiler cache; not what leads to the package as built, or to a toolkit."""
+    """The variables that locate programs, the package index and a compiler cache, but not the build or a toolkit."""
     kept = ("PATH", "HOME", "LANG", "TMPDIR", "SSL_", "PIP_", "REQUESTS_CA", "CMAKE_", "CCACHE_")
     return {name: value for name, value in os.environ.items() if name.startswith(kept)} | variables
 
@@ -103,7 +103,7 @@ def source() -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def wheel_of(source):
-    """Builds the wheel that serves a Python, once."""
+    """Builds the wheel for a Python, once."""
     built: dict[tuple[int, int], pathlib.Path] = {}
 
     def wheel_of(version: tuple[int, int]) -> pathlib.Path:
@@ -120,7 +120,7 @@ def wheel_of(source):
 
 @pytest.fixture(scope="session")
 def installed(wheel_of):
-    """Installs the wheel into an environment of its own, with what the package's tests need; gives that one's Python."""
+    """Installs the wheel into a new environment with the requirements of the package's tests; returns its Python."""
     ready: dict[tuple[int, int], pathlib.Path] = {}
 
     def installed(version: tuple[int, int]) -> pathlib.Path:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests share: random numbers with a printed seed, operands, and a word where the package cannot be imported."""
+"""Shared by the tests: random numbers with a printed seed, operands, and the reason if the package cannot be imported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-# As tools/run_tests.py: tests see neither what other processes keep on disk nor what an earlier run kept.
+# As in tools/run_tests.py: tests use no files that other processes or earlier runs have kept on disk.
 os.environ.setdefault("GEMMERY_CACHE_MAX_BYTES", "0")
 # JAX would take most of a GPU's memory for itself.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
@@ -20,7 +20,7 @@ try:
     import gemmery
 
     WHY_UNAVAILABLE = ""
-except ModuleNotFoundError as error:  # built for another Python, or numpy is not here; all else is a fault
+except ModuleNotFoundError as error:  # built for another Python, or numpy is missing; other errors are failures
     WHY_UNAVAILABLE = f"{error} (Python {platform.python_version()})"
 
 SEED = int(os.environ.get("GEMMERY_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
@@ -48,7 +48,7 @@ def why_no_gpu() -> str:
 
 @pytest.fixture
 def rng(request):
-    """Random numbers of this test alone, the same for the same seed; a failure prints the seed in the header."""
+    """Random numbers for one test, determined by the seed, which a failure prints in the header."""
     return numpy.random.default_rng([SEED, *request.node.name.encode()])
 
 
@@ -68,7 +68,7 @@ def gemm(rng):
 
 @pytest.fixture
 def check():
-    """Holds the result of arguments against the library's oracle and its proven bound."""
+    """Compares the result in arguments with the library's oracle, within the proven bound."""
 
     def check(args, kernel):
         report = gemmery.check_result(args, kernel)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of descriptions share: a device, a small kernel of each kind, operands of integers."""
+"""Shared by the tests of descriptions: a device, a small kernel of each kind, operands of integers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def operation(functor=None, cd=describe.float32, **options):
 
 
 class Problem:
-    """Integers of -4 to 4, poison in D, and the product in float64."""
+    """Integers from -4 to 4, poison in D, and the product in float64."""
 
     def __init__(self, rng, m=72, n=56, k=40, batch=1, dtype=numpy.float32):
         self.size = describe.GemmCoord(m, n, k)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random hostile calls of everything public: valid calls with arguments replaced by what does not belong there.
+"""Random invalid calls of all public functions: valid calls in which arguments are replaced by unsuitable objects.
 
 usage: hostile_calls.py SEED COUNT      exits with 0 if every call returned or raised an exception of ALLOWED
 
-Left out: numbers as addresses (they are believed, as in C), and calls that change this process's settings.
+Excluded: numbers as addresses, which cannot be checked, and calls that change this process's settings.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LONGEST_CALL_S = 120
 
 
 class Raising:
-    """Raises in whatever is asked of it."""
+    """Raises in every method."""
 
     def __getattr__(self, name):
         raise RuntimeError(f"no {name} today")
@@ -53,7 +53,7 @@ class Raising:
 
 
 class FalseInterface:
-    """An array interface that lies about itself, but not about memory: it has none."""
+    """An array with a wrong array interface and no memory."""
 
     @property
     def __array_interface__(self):
@@ -61,7 +61,7 @@ class FalseInterface:
 
 
 class FalseCapsule:
-    """Speaks DLPack, and gives what is no capsule."""
+    """Has DLPack's methods, which return an object that is not a capsule."""
 
     def __dlpack__(self, **_options):
         return 5
@@ -119,7 +119,7 @@ KINDS = [NUMBERS, WORDS, TENSORS, OBJECTS]
 
 
 def hostile_like(rng, value):
-    """A hostile value: more often than not of the kind of the one that it replaces."""
+    """An unsuitable value, mostly of the same kind as the one that it replaces."""
     kind = rng.choice(KINDS)
     if rng.random() < 0.7:
         if isinstance(value, numpy.ndarray | gemmery.Tensor):
@@ -132,7 +132,7 @@ def hostile_like(rng, value):
 
 
 class World:
-    """Valid calls to spoil: (function, arguments, keywords), made anew for every call."""
+    """Valid calls to modify: (function, arguments, keywords), created anew for every call."""
 
     def __init__(self, rng, folder):
         self.rng = rng
@@ -216,7 +216,7 @@ class World:
         ]
 
     def register(self, words):
-        """A kernel of the user's, run once if it is accepted, and withdrawn."""
+        """Registers a user's kernel, runs it once if it is accepted, and withdraws it."""
         kernel = own_kernels.register_callable(f"hostile_{self.rng.random()}", **words)(lambda call: None)
         try:
             kernel.run(self.arguments())
@@ -255,7 +255,7 @@ def main(seed, count):
     outcomes = collections.Counter()
     sys.path[:] = [os.path.abspath(place) for place in sys.path]
     with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)  # words that are taken for paths name files there
+        os.chdir(folder)  # strings that are used as paths name files in it
         world = World(rng, pathlib.Path(folder))
         for step in range(count):
             function, arguments, keywords = rng.choice(world.calls())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GemmArguments: what is accepted, what is refused and how, and what stays alive."""
+"""GemmArguments: valid and invalid arguments, errors, and lifetimes."""
 
 import gc
 import pickle
@@ -313,7 +313,7 @@ def test_objects_that_were_never_initialised_do_no_harm():
 
 
 class Array(numpy.ndarray):
-    """One that can be referred to weakly."""
+    """An array that supports weak references."""
 
 
 def test_arguments_keep_their_operands_alive_and_let_them_go():

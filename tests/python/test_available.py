@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says once why nothing else is tested where the package cannot be imported."""
+"""Reports once why no other test runs if the package cannot be imported."""
 
 import pytest
 

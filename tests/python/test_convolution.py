@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ConvArguments: torch's order of dimensions, channels-last memory, all kinds against a loop of NumPy's."""
+"""ConvArguments: torch's order of dimensions, channels-last memory, all kinds compared with a loop in NumPy."""
 
 import gc
 import itertools
@@ -22,7 +22,7 @@ def output_extent(h, r, u, lower, upper, d):
 
 
 class Case:
-    """x, w and y of one geometry, and what each kind makes of them."""
+    """x, w and y of one geometry, and the expected result of each kind."""
 
     def __init__(self, x, w, stride, lower, upper=None, dilation=None, groups=1):
         self.x_shape, self.w_shape = x, w
@@ -36,7 +36,7 @@ class Case:
         self.y_shape = (x[0], w[0], *spatial)
 
     def terms(self):
-        """Slices of x, a tap of w and slices of y that meet: every tap once."""
+        """For every tap of w the slices of x and y that it connects."""
         for tap in itertools.product(*(range(extent) for extent in self.w_shape[2:])):
             of_x, of_y = [], []
             for d, r in enumerate(tap):

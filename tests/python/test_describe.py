@@ -163,7 +163,7 @@ def test_row_79_torch_tensors_are_used_where_they_are(rng):
 
 
 def on_device(array):
-    """A tensor that is on the device already."""
+    """A tensor that is already on the device."""
     tensor = gemmery.empty(array.shape, array.dtype, DEVICE)
     tensor.copy_from(array)
     return tensor
@@ -357,7 +357,7 @@ def test_row_94_run_says_success_and_may_be_called_again(rng):
 def test_row_95_a_fault_of_the_kernel_surfaces(rng):
     it = Problem(rng)
     one = operation()
-    arguments = describe.GemmArguments(one, it.size, 2**40, it.b, None, it.d)  # A is nobody's memory
+    arguments = describe.GemmArguments(one, it.size, 2**40, it.b, None, it.d)  # A has no memory
     with pytest.raises(gemmery.LaunchError):
         one.run(arguments)
         arguments.sync()
@@ -365,7 +365,7 @@ def test_row_95_a_fault_of_the_kernel_surfaces(rng):
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_row_97_the_split_k_program_with_a_reduction(rng, bias):
-    """As PyCUTLASS's example has it: partial sums by the GEMM, the functor by the reduction."""
+    """As in PyCUTLASS's example: the GEMM computes partial sums, the reduction applies the functor."""
     _, _, c = tensors(describe.float16)
     one = operation(cd=describe.float16, shape=(32, 32, 32), warps=(1, 1, 1))
     it = Problem(rng, 40, 56, 248, dtype=numpy.float16)

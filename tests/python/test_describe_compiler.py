@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiling described operations: many at once, by which compiler, once only. Named after the rows of docs/describe-rows.md."""
+"""Compiling described operations: many at once, each once, by which compiler. Named after the rows of docs/describe-rows.md."""
 
 import math
 import os
@@ -51,7 +51,7 @@ def test_row_71_one_that_fails_is_named_and_the_others_stay():
 
 
 def fp8_operation():
-    """No target before sm_89 has its instruction."""
+    """An operation whose instruction exists from sm_89 on."""
     fp8 = describe.float8_e4m3fn
     instruction = describe.MathInstruction([16, 8, 32], fp8, fp8, describe.float32, describe.OpClass.TensorOp)
     a, b = (describe.TensorDescription(fp8, layout, 16) for layout in (describe.RowMajor, describe.ColumnMajor))
@@ -69,7 +69,7 @@ def test_row_71_one_of_eight_fails():
     assert not any(one.name in str(caught.value) for one in seven)
     before = gemmery.cache.report()
     assert describe.compiler.add_module(seven, target="sm_86")
-    assert gemmery.cache.report() == before  # they were in memory
+    assert gemmery.cache.report() == before  # the code was in memory
 
 
 def test_row_73_the_nvcc_of_cuda_install_path(tmp_path, clean_environment):
@@ -79,7 +79,7 @@ def test_row_73_the_nvcc_of_cuda_install_path(tmp_path, clean_environment):
     os.environ["CUDA_INSTALL_PATH"] = str(tmp_path)
     with pytest.raises(gemmery.UnavailableError, match=str(tmp_path / "bin" / "nvcc")):
         describe.compiler.nvcc()
-    # A program in its place that is no nvcc is not passed over for another one.
+    # If the configured program is not nvcc, no other nvcc is used.
     (tmp_path / "bin").mkdir()
     wrapper = tmp_path / "bin" / "nvcc"
     wrapper.write_text("#!/bin/sh\nexit 1\n")
@@ -94,7 +94,7 @@ def test_row_73_the_nvcc_of_cuda_install_path(tmp_path, clean_environment):
     os.environ["CUDA_INSTALL_PATH"] = "/usr/local/cuda"
     describe.compiler.nvcc()
     os.environ["CUDA_INSTALL_PATH"] = str(tmp_path)
-    # A wrapper in its place that leaves a word.
+    # A wrapper that records its use.
     log = tmp_path / "called"
     wrapper.write_text(f'#!/bin/sh\necho called >> {log}\nexec {real} "$@"\n')
     wrapper.chmod(0o755)
@@ -111,7 +111,7 @@ def test_row_75_an_equal_description_is_compiled_once():
     first = operation(stages=9).compile(cc=80)
     before = gemmery.cache.report()
     fastest = math.inf
-    for _ in range(200):  # the least of them: other programs may have the processor
+    for _ in range(200):  # the minimum, since other programs may use the processor
         again = operation(stages=9)
         begin = time.perf_counter()
         describe.compiler.add_module([again])

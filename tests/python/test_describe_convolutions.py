@@ -36,7 +36,7 @@ def size_of(image=(2, 7, 6, 16), filters=(8, 3, 3, 16), pad=(1, 1, 1, 1), stride
 
 
 class Problem:
-    """Whole numbers in, NaN in D, and the definition in float64."""
+    """Integers, NaN in D, and the definition in float64."""
 
     def __init__(self, rng, kind, size):
         self.size, self.kind = size, kind
@@ -133,7 +133,7 @@ def test_row_89_operands_are_refused_by_name(rng):
 def test_row_62_and_90_the_documents_program(rng):
     size = size_of((1, 9, 8, 16), (8, 3, 3, 16), (1, 1, 1, 1), (1, 1), (2, 2))
     assert size.output_extent() == (1, 7, 6, 8) and repr(size).startswith("Conv2dProblemSize((1, 9, 8, 16)")
-    # The form of eighteen numbers says P and Q, here by PyCUTLASS's formula, (H + 2 * pad - R * dilation) / stride + 1.
+    # Eighteen numbers set P and Q, here by PyCUTLASS's formula, (H + 2 * pad - R * dilation) / stride + 1.
     numbers = conv.Conv2dProblemSize(1, 9, 8, 16, 8, 3, 3, 6, 5, 1, 1, 1, 1, 2, 2, conv.Mode.cross_correlation, 1, 1)
     assert numbers.output_extent() == (1, 6, 5, 8) and numbers != size == size_of((1, 9, 8, 16), dilation=(2, 2))
     assert len({size, numbers, size_of((1, 9, 8, 16), dilation=(2, 2))}) == 2

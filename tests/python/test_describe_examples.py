@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row 99: the examples of descriptions run, on an emulated device."""
+"""Row 99: the examples of descriptions run on an emulated device."""
 
 import os
 import pathlib

@@ -59,7 +59,7 @@ def test_row_88_arguments_of_problems(rng):
     one = grouped()
     assert isinstance(one, gemmery.Kernel) and gemmery.find_kernel(one.name).name == one.name == operation().name
     arguments = arguments_of(one, problems)
-    assert len(arguments.kernels) == 4  # two problems are of equal size
+    assert len(arguments.kernels) == 4  # two problems have equal sizes
     assert [tuple(size) for size in arguments.problem_sizes] == SIZES
     describe.compiler.add_module([one])
     a, b, c, d = ([getattr(it, name) for it in problems] for name in "abcd")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions used as they are not meant to be: wrong operands, memory that goes, runs that are not waited for."""
+"""Misuse of descriptions: wrong operands, memory that is freed, runs without waiting."""
 
 import gc
 
@@ -46,7 +46,7 @@ def test_row_79_lists_say_their_device_too(it):
 
 
 class Interface:
-    """What has __cuda_array_interface__ and no DLPack."""
+    """An array with __cuda_array_interface__ and without DLPack."""
 
     def __init__(self, tensor, is_read_only=False):
         self.tensor = tensor
@@ -125,12 +125,12 @@ def reduction():
 
 def test_row_97_partial_sums_outlive_their_arguments(it):
     one, second = operation(), reduction()
-    assert describe.compiler.add_module([one, second])  # as the example of PyCUTLASS has it
+    assert describe.compiler.add_module([one, second])  # as in PyCUTLASS's example
     arguments = describe.GemmArguments(one, it.size, it.a, it.b, None, it.d, "GemmSplitKParallel", split_k_slices=2)
     added = describe.ReductionArguments(second, [72, 56], 2, arguments.ptr_D, it.d, None)
     one.run(arguments)
     arguments.sync()
-    assert numpy.isnan(it.d).all()  # D is the reduction's
+    assert numpy.isnan(it.d).all()  # the reduction writes D
     del arguments
     gc.collect()
     gemmery.empty((300_000,), "float32", DEVICE)
@@ -232,7 +232,7 @@ def run_of(one, it, d):
 
 @pytest.mark.parametrize("is_freed", [False, True])
 def test_row_96_results_outlive_the_arguments(it, is_freed):
-    """They came back as they were, without a word, where the arguments were gone before sync()."""
+    """Otherwise results would be unchanged, without an error, if the arguments were deleted before sync()."""
     arguments, op = run_of(visitor(), it, it.d)
     if is_freed:
         arguments.free()
@@ -256,7 +256,7 @@ def test_row_96_the_last_run_is_what_comes_back(it):
 
 
 def test_row_86_a_batch_of_column_major_operands_as_numpy_transposes_it(rng):
-    """(batch, K, N) over memory of N x K: only single products of this form were taken."""
+    """(batch, K, N) over memory of N x K."""
     it = Problem(rng, batch=3)
     one = operation()
     arguments = describe.GemmArguments(one, it.size, it.a, it.b.swapaxes(1, 2), None, it.d, "Batched", batch=3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Epilogue visitor trees. Each test is named after the row of docs/describe-rows.md that it shows."""
+"""Epilogue visitor trees. Tests are named after the rows of docs/describe-rows.md."""
 
 import numpy
 import pytest
@@ -18,7 +18,7 @@ def on_the_emulator():
 
 
 def made(tree):
-    """An operation with a tree."""
+    """Makes an operation with a tree."""
     a, b, c = tensors()
     visitor = tree(None, tile(), describe.float32, c.alignment, describe.float32, c.element)
     visitor.initialize()

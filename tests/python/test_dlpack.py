@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of producers that speak DLPack in all its forms, and streams in all theirs; the producers are fakes."""
+"""Tensors of fake producers with all forms of DLPack, and all kinds of stream objects."""
 
 import ctypes
 import gc
@@ -53,7 +53,7 @@ class ManagedVersioned(ctypes.Structure):
 
 
 class Producer:
-    """A matrix of float32, exported as told; counts the calls of its deleter."""
+    """A matrix of float32, exported in the given form; counts the calls of its deleter."""
 
     def __init__(self, array=None, *, versioned=True, version=(1, 0), flags=0, device=(1, 0), **fields):
         self.array = numpy.arange(12, dtype=numpy.float32).reshape(3, 4) if array is None else array
@@ -223,7 +223,7 @@ VERSIONED = [{"max_version": (1, 0)}, {"max_version": (1, 9)}, {"max_version": (
 
 
 class Consumer:
-    """Takes a capsule over, as a library does, and lets go of it when told."""
+    """Consumes a capsule, as a library does, and releases it on request."""
 
     def __init__(self, capsule):
         [self.name] = [name for name in FORMS if PyCapsule_IsValid(capsule, name)]
@@ -235,7 +235,7 @@ class Consumer:
         self.tensor = self.managed.tensor
 
     def array(self):
-        """float32 alone, in its strides."""
+        """The float32 array with its strides."""
         tensor = self.tensor
         shape, strides = ([numbers[i] for i in range(tensor.ndim)] for numbers in (tensor.shape, tensor.strides))
         last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
@@ -272,7 +272,7 @@ def test_exported_memory_stays_until_its_consumer_lets_go(options):
     taken.release()
     assert producer.deleted == 1
     producer = Producer()
-    gemmery.as_tensor(producer).__dlpack__(**options)  # nobody takes it
+    gemmery.as_tensor(producer).__dlpack__(**options)  # not consumed
     gc.collect()
     assert producer.deleted == 1
 
@@ -366,7 +366,7 @@ ExchangeApi._fields_ = (
 
 
 def make_framework(stream=77, *, as_integer=False, newer=False):
-    """A class of tensors with DLPack's table of C functions."""
+    """Makes a class of tensors with DLPack's table of C functions."""
 
     @FromObject
     def managed_from_object(tensor, out):
@@ -409,7 +409,7 @@ def test_the_c_functions_of_a_framework_serve(options):
 
 
 def gpu_arguments(*tensors):
-    """Arguments of tensors that say they lie on cuda:0; never run."""
+    """Arguments of tensors that report cuda:0; never run."""
     spare = itertools.count(1 << 40, 1 << 20)
     made = [t if t is not None else gemmery.Tensor(next(spare), (3, 3), "f32") for t in (*tensors, None, None, None)[:3]]
     return gemmery.GemmArguments(*made)
@@ -499,7 +499,7 @@ def test_what_is_no_stream_is_refused():
 
 
 class Core:
-    """As cuda.core has it."""
+    """A stream like those of cuda.core."""
 
     def __init__(self, device_id):
         self.device = type("Device", (), {"device_id": device_id})()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every Python block of the documentation runs, page by page, in its order.
 
-A word behind ```python says what a block needs: torch, nvrtc, gpu.
+A word after ```python names a requirement of the block: torch, nvrtc, gpu.
 """
 
 import importlib.util

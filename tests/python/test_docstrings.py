@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything public says what it is: help() of it has a text beyond its signature."""
+"""Everything public has a docstring: help() prints a text beyond the signature."""
 
 import enum
 import inspect
@@ -49,7 +49,7 @@ def test_public_names_have_docstrings(name):
         return
     owners = [described, gemmery._core.Kernel] if described is gemmery.Kernel else [described]
     members = [(member, value) for owner in owners for member, value in members_of(owner)]
-    heard = {member for member, value in members if words_of(value, member)}  # a method that a base class explains counts
+    heard = {member for member, value in members if words_of(value, member)}  # the docstring of a base class's method counts
     assert sorted({member for member, _ in members} - heard) == []
 
 

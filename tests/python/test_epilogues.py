@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Epilogues from Python callables: what is read, what is refused, and where it says so."""
+"""Epilogues from Python callables: accepted and refused functions, and the positions in errors."""
 
 import copy
 import functools
@@ -27,7 +27,7 @@ def line_of(function):
 
 
 def with_docstring(accum, bias):
-    """A docstring is no statement."""
+    """A docstring is not a statement."""
     D = accum + bias
     return D
 
@@ -186,7 +186,7 @@ def test_every_function_of_the_text_form_is_known_by_name_method_and_import():
             else ("accum", "x", "y")
         )
         assert gemmery.Program(f"D = {name}({', '.join(names[:arity])})") == gemmery.Program(text)
-        if name != "where":  # whose method has torch's order
+        if name != "where":  # its method has torch's order
             assert trace({"D": getattr(operands[0], name)(*operands[1:])}).text == text
 
 
@@ -511,7 +511,7 @@ clamp({}, -1, {})  fma({}, {}, {})  where({} < {}, {}, {})  where(({} > 0) & ({}
 
 
 def random_expression(rng, depth):
-    """The same in Python and in the language. Constants alone are left to Python, whose integers have no -0."""
+    """The same in Python and in the program language. Python evaluates constants; its integers have no -0."""
     if depth == 0 or rng.random() < 0.15:
         return rng.choice(["accum", "x", "y"])
     form = rng.choice(re.split(r"  |\n", FORMS))

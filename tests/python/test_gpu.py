@@ -41,7 +41,7 @@ def operands(torch):
 
 
 def busy(torch, microseconds=20_000):
-    """Keeps the current stream busy for about so long."""
+    """Keeps the current stream busy for about this time."""
     torch.cuda._sleep(int(microseconds * 1500))
 
 
@@ -135,7 +135,7 @@ def test_cupy_arrays_and_its_current_stream(torch, cupy):
 
 
 def cupy_whole(cupy, *shape):
-    """Small whole numbers, of which every sum is exact."""
+    """Small integers, whose sums are exact."""
     return cupy.random.randint(-4, 5, shape).astype("f")
 
 
@@ -153,7 +153,7 @@ def test_cupy_arrays_may_be_freed_right_after_an_asynchronous_call(cupy):
             assert not stream.done, "the call did not wait"
             del a, b, args
             gc.collect()
-            # Memory of the freed operands, given out again by CuPy in the order of the same stream.
+            # CuPy reuses the memory of the freed operands in the order of the same stream.
             scribbled = [cupy.full((512, 512), 7, "f") for _ in range(4)]
             assert (out == expected).all()
             del scribbled
@@ -189,7 +189,7 @@ def test_jax_arrays_are_operands_and_no_results(torch, jax):
 
 
 def test_jax_arrays_may_be_freed_right_after_a_call(torch, jax):
-    """JAX gives memory out again on streams of its own: a call with its arrays waits for its end."""
+    """JAX reuses memory on its own streams, so a call with its arrays waits for its end."""
     key = jax.random.key(0)
     for _ in range(10):
         key, one, other = jax.random.split(key, 3)
@@ -282,7 +282,7 @@ def test_operands_may_be_freed_right_after_an_asynchronous_call(torch, operands)
         kernel.run(args, artifact)
         del a, b, args
         gc.collect()
-        # Memory of the freed operands, given out again by torch in the order of the same stream.
+        # torch reuses the memory of the freed operands in the order of the same stream.
         scribbled = [torch.full((512, 512), 7, device="cuda:0", dtype=torch.bfloat16) for _ in range(4)]
         torch.cuda.synchronize()
         torch.testing.assert_close(out.double(), expected, rtol=2e-2, atol=1)
@@ -335,7 +335,7 @@ def test_the_first_launch_may_be_captured(torch, operands):
 
 def test_what_is_not_compiled_is_refused_in_a_capture_that_stays_valid(torch, operands):
     a, b, out = operands(64, 64, 64, dtype="float32")
-    epilogue = gemmery.EpilogueArguments("D = accum * 0.123456 + 3")  # a program of no other test
+    epilogue = gemmery.EpilogueArguments("D = accum * 0.123456 + 3")  # a program that no other test uses
     args = gemmery.GemmArguments(a, b, out, epilogue=epilogue)
     kernel = gemmery.get_kernels(args)[0]
     graph = torch.cuda.CUDAGraph()

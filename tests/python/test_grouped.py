@@ -115,7 +115,7 @@ def test_sizes_are_read_when_work_runs_unless_read_now(operands):
         late.set_data("sizes", numpy.array([1, 2], "i4"))
 
 
-# A mixture layer: tokens are read where they are, results are weighed and stored in the order of (token, choice) pairs.
+# A mixture layer: tokens are read in place, results are multiplied by weights and stored in the order of (token, choice) pairs.
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 def test_rows_by_index_are_a_mixture_without_a_permutation(kind):
     random = numpy.random.default_rng()
@@ -123,7 +123,7 @@ def test_rows_by_index_are_a_mixture_without_a_permutation(kind):
     x = random.integers(-4, 5, (tokens, K)).astype("f4")
     b = random.integers(-4, 5, (G, K, N)).astype("f4")
     weight = random.integers(1, 4, (tokens * choices, 1)).astype("f4")
-    expert = random.integers(-1, G, tokens * choices)  # of each pair; -1: not of this machine
+    expert = random.integers(-1, G, tokens * choices)  # of each pair; -1: not on this machine
     order = numpy.argsort(numpy.where(expert < 0, G, expert), kind="stable").astype(kind)
     counts = numpy.bincount(expert[expert >= 0], minlength=G).astype("i4")
     out = numpy.full((tokens * choices, N), numpy.nan, "f4")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What importing the package does not do, and what its stubs promise."""
+"""Importing the package has no side effects, and its stubs are correct."""
 
 import ast
 import pathlib

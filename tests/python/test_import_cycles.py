@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No module of the package imports itself by way of others; imports inside functions count."""
+"""No module of the package imports itself through others; imports inside functions count."""
 
 import ast
 import graphlib
@@ -22,8 +22,8 @@ def modules_of(package: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 def imports_of(path: pathlib.Path, name: str, known: set[str]) -> set[str]:
-    """The modules among `known` that one imports, wherever the statement stands. A name that `from` takes out of a package
-    is that module, where there is one."""
+    """The modules among `known` that a module imports, anywhere in its text. A name that `from` imports from a package
+    is that module if there is one."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -36,7 +36,7 @@ def imports_of(path: pathlib.Path, name: str, known: set[str]) -> set[str]:
 
 
 def cycle_of(package: pathlib.Path) -> list[str]:
-    """The modules of one import cycle; none where there is no cycle."""
+    """The modules of one import cycle; empty if there is no cycle."""
     modules = modules_of(package)
     sources = {name: path for name, path in modules.items() if path.suffix == ".py"}
     graph = {name: imports_of(path, name, set(modules)) for name, path in sources.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C while native code runs: KeyboardInterrupt, soon, and what the call failed with is its context."""
+"""Ctrl-C while native code runs: KeyboardInterrupt is raised soon, with the error of the call as its context."""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ kernel = gemmery.get_kernels(args)[0]
 artifact = kernel.compile(args)
 """
 
-# From the signal to the handler of the exception: 0.01 on an idle machine, 11 seen on a busy one under the address sanitizer.
+# From the signal to the handler of the exception: 0.01 s on an idle machine, up to 11 s on a busy one with a sanitizer.
 MOST_SECONDS = 60.0  # a launch that is not interrupted takes hours
 
 

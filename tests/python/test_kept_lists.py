@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of kernels that are asked for again, and metadata that is read when it is asked for."""
+"""Cached lists of kernels, and metadata that is read on demand."""
 
 import numpy
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function is traced again where anything that it reads has changed, and only there."""
+"""A function is traced again if and only if something that it reads has changed."""
 
 import math
 
@@ -13,7 +13,7 @@ FACTOR = 2.0
 
 
 def _traces(monkeypatch):
-    """How often a function runs as a program is made of it."""
+    """The number of times that a function runs while a program is made from it."""
     from gemmery.fusion import tracing
 
     counted = []

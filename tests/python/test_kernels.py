@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Discovery, metadata, compiling and running, in the words of the peers; GPUs are emulated ones."""
+"""Discovery, metadata, compiling and running, with cutlass_api's names; GPUs are emulated."""
 
 import errno
 import threading
@@ -107,7 +107,7 @@ def test_a_filter_sees_metadata_and_its_errors_come_out(gemm):
 
 def test_a_filter_skips_kernels_without_the_field_that_it_reads(gemm):
     args, _ = gemm(64, 64, 64)
-    assert gemmery.get_kernels(args, lambda metadata: metadata.design.tile_shape[1] >= 64) == []  # the CPU's have no tiles
+    assert gemmery.get_kernels(args, lambda metadata: metadata.design.tile_shape[1] >= 64) == []  # none of the CPU's have tiles
     with_tiles_of_threads = gemmery.get_kernels(args, lambda metadata: metadata.design.thread_tile, cc=90)
     assert {kernel.metadata.kernel_class for kernel in with_tiles_of_threads} == {"simt"}
     assert gemmery.get_kernels(args, lambda metadata: metadata.operands.C.dtype == gemmery.float32) == []
@@ -510,7 +510,7 @@ def test_the_cache_is_told_about():
 
 
 def test_small_questions(monkeypatch):
-    monkeypatch.setattr(gemmery._ignored, "_told", set())  # warnings that other tests have seen
+    monkeypatch.setattr(gemmery._ignored, "_told", set())  # warnings that other tests have caused
     utils = gemmery.utils
     assert utils.tuple_to_string((128, 64)) == "128x64"
     assert utils.leading_dim(numpy.zeros((3, 4))) == 1 and utils.leading_dim(numpy.zeros((3, 4)).T) == 0
@@ -546,7 +546,7 @@ def test_verify_and_measure_take_arguments_as_well_as_text(gemm):
         gemmery.measure(kernel, args, samples=1, sample_ms=0.01).keys()
         == gemmery.measure(kernel, args.problem, samples=1, sample_ms=0.01).keys()
     )
-    numpy.testing.assert_array_equal(args.out, before)  # the problem alone is meant
+    numpy.testing.assert_array_equal(args.out, before)  # only the problem is used
     with pytest.raises(TypeError, match="problem: expected a line of text or GemmArguments, got int"):
         gemmery.verify(kernel, 5)
 

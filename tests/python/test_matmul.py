@@ -13,7 +13,7 @@ LIBRARY_EPSILON = {np.float32: 2.0**-23, np.float64: 2.0**-52}
 
 
 def bound(a, b, dtype):
-    """Of sums in the type itself, in any order, and one rounding."""
+    """The bound for sums in the type, in any order, and one rounding."""
     k = a.shape[-1]
     return (k + 1) * LIBRARY_EPSILON[dtype] * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
 
@@ -100,7 +100,7 @@ def test_types_that_differ_are_promoted_or_refused(a_type, b_type):
         return
     try:
         result = gemmery.matmul(a, b)
-    except gemmery.UnsupportedError as error:  # no kernel of this machine takes the mixture; then it says why
+    except gemmery.UnsupportedError as error:  # this machine has no kernel for the mixture; then the error has the reason
         assert "no kernel serves" in str(error)
         return
     assert result.dtype == np.dtype(expected)
@@ -140,7 +140,7 @@ FRAMEWORKS = ["jax on the CPU", pytest.param("jax", marks=pytest.mark.gpu), pyte
 
 @pytest.fixture(params=FRAMEWORKS)
 def framework(request):
-    """(what makes its array of one of NumPy's, what makes one of NumPy's of its, the type of its arrays)"""
+    """(conversion from a NumPy array, conversion to a NumPy array, the type of the framework's arrays)"""
     name, _, on_cpu = request.param.partition(" ")
     library = pytest.importorskip(name, reason=f"{name} is not installed")
     if name == "cupy":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`gemmery new kernel`: what it writes passes its own test, and the test sees a kernel that is wrong."""
+"""`gemmery new kernel`: its files pass their own test, and the test detects a wrong kernel."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What notebooks show of kernels, answers and reports; what completion offers."""
+"""The display of kernels, lists and reports in notebooks, and completion."""
 
 import html.parser
 

@@ -23,13 +23,13 @@ print("compiled", kernel.name)
 
 
 def nvrtc_of_doctor(text: str) -> str:
-    """Where the library says that NVRTC is; "" where it says that there is none."""
+    """The path of NVRTC that the library reports; "" if it reports none."""
     found = re.search(r"^\s*NVRTC +[0-9.]+ at (\S+)$", text, re.MULTILINE)
     return found.group(1) if found else ""
 
 
 def run_without_toolkit(code: str, *folders: pathlib.Path, **variables: str) -> subprocess.CompletedProcess:
-    """Runs Python with packages of these folders as well, and none of the variables that could lead to NVRTC."""
+    """Runs Python with additional package folders, and without variables that could lead to NVRTC."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GEMMERY_NVRTC")}
     environment |= {"GEMMERY_HIDE_CUDA": "1", "GEMMERY_CACHE_MAX_BYTES": "0"} | variables
     environment["PYTHONPATH"] = os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -39,7 +39,7 @@ def run_without_toolkit(code: str, *folders: pathlib.Path, **variables: str) -> 
 
 @pytest.fixture
 def wheel(tmp_path):
-    """NVRTC in a wheel, and the folder to look for that wheel in: what is installed, or links laid out like it."""
+    """NVRTC in a wheel, and the wheel's folder: the installed one, or links with the same layout."""
     installed = _nvrtc.find_library()
     if installed:
         return installed, tmp_path
@@ -79,7 +79,7 @@ def test_the_nvrtc_that_the_user_names_goes_before_the_wheels(wheel, tmp_path):
 
 
 def test_without_toolkit_and_wheel_the_error_says_what_to_install(tmp_path):
-    # A package `nvidia` without NVRTC hides the one that may be installed.
+    # A package `nvidia` without NVRTC hides the installed one.
     (tmp_path / "nvidia").mkdir()
     (tmp_path / "nvidia" / "__init__.py").touch()
     done = run_without_toolkit(COMPILE, tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of own kernels: found beside the library's, and right."""
+"""The examples of own kernels: found among the library's, and correct."""
 
 import importlib.util
 import pathlib
@@ -227,7 +227,7 @@ CUTE_TYPES = [("float16", "float16"), ("float16", "float32"), ("bfloat16", "bflo
 
 
 def cute_arguments(inputs, output, m=64, n=96, k=32):
-    """Operands of a GPU that need not be here."""
+    """Operands of a GPU that may be absent."""
     shapes = (((m, k), inputs), ((k, n), inputs), ((m, n), output))
     tensors = [gemmery.Tensor((at + 1) << 40, shape, dtype, device="cuda:0") for at, (shape, dtype) in enumerate(shapes)]
     return gemmery.GemmArguments(*tensors, "float32")
@@ -251,8 +251,8 @@ def test_cute_kernels_refuse_what_they_do_not_take(cutedsl_gemm):
 
 
 def with_a_parameter_for_each_field(ptx):
-    """The DSL passes a matrix as a struct: address, three extents, three strides. Here each field is a parameter of its own,
-    as a launch of gemmery's has it; no instruction but those that read them is another."""
+    """The DSL passes a matrix as a struct: address, three extents, three strides. Here each field is a separate parameter,
+    as in gemmery's launches; only the instructions that read them differ."""
     types = {0: "b64", 8: "b32", 12: "b32", 16: "b32", 24: "b64", 32: "b64", 40: "b64"}
     fields = "(entry_param_[012])"
     text = ptx.replace(re.search(r"\.visible \.entry (\w+)\(", ptx)[1], "entry")

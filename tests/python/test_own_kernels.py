@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of the user's own: classes, source, and callables, found and run beside the library's."""
+"""Kernels of the user: classes, source, and callables, found and run like the library's."""
 
 import ctypes
 import importlib.machinery
@@ -41,7 +41,7 @@ def operands(dtype=gemmery.float32):
 
 
 class NumPyGemm(gemmery.Kernel):
-    """The way that the peers' users know, with a body of plain NumPy."""
+    """A class like those of cutlass_api, with a body in NumPy."""
 
     runs_on = "cpu"
     compilations = 0
@@ -118,7 +118,7 @@ def test_it_is_filtered_compiled_and_run_by_the_same_calls(numpy_gemm, order):
     workspace = np.empty(max(1, kernel.get_workspace_size(args)), np.uint8)
     kernel.run(args, artifact, stream=None, workspace=workspace if order == "F" else None)
     np.testing.assert_array_equal(args.out, expected_of(args))
-    kernel.run(args, artifact, assume_supported_args=True)  # a workspace of the library's
+    kernel.run(args, artifact, assume_supported_args=True)  # the library's workspace
     np.testing.assert_array_equal(args.out, expected_of(args))
 
 
@@ -191,7 +191,7 @@ def test_a_faulty_class_is_named_and_the_others_are_found(numpy_gemm, monkeypatc
     monkeypatch.setattr(gemmery._ignored, "_told", set())
     with pytest.warns(RuntimeWarning, match="skips python/NumPyGemm: .* broken by the test"):
         assert gemmery.get_kernels(args) == before
-    assert gemmery.get_kernels(args) == before  # without a further warning, which would be an error here
+    assert gemmery.get_kernels(args) == before  # a further warning would be an error here
     reasons = {reason.family: reason.failed for reason in gemmery.explain(args).reasons}
     assert "RuntimeError: broken by the test" in reasons["NumPyGemm"]
 
@@ -392,7 +392,7 @@ def test_withdrawn_kernels_are_not_found_and_names_are_free():
     kernel, _ = numpy_callable()
     own_kernels.withdraw_kernel(kernel)
     assert kernel not in gemmery.get_kernels(gemm_arguments())
-    kernel.run(gemm_arguments())  # in hand it stays usable
+    kernel.run(gemm_arguments())  # still usable through this reference
     with pytest.raises(ValueError):
         own_kernels.withdraw_kernel(kernel)
     with pytest.raises(ValueError):
@@ -427,8 +427,8 @@ def test_threads_register_ask_and_run_side_by_side():
 
 
 def test_the_base_for_the_cute_dsl_compiles_and_calls_what_it_compiled(monkeypatch):
-    """With a stand-in: cute.compile gives a function of the same arguments, which says what was asked of it. The example
-    in examples/python needs the package itself."""
+    """With a fake package: cute.compile returns a function with the same arguments, which records its calls. The example
+    in examples/python needs the real package."""
 
     class Compiler:
         def __init__(self, target=None):
@@ -567,7 +567,7 @@ def test_what_does_not_read_is_refused_at_registration(changes, reason):
     ],
 )
 def test_an_entry_that_the_code_lacks_is_refused_with_those_that_there_are(source, words):
-    # simple2 has the name's letters in it, so that only the compiler knows.
+    # simple2 contains the name, so that only the compiler can tell.
     kernel = source_kernel(source=source)
     args = gemm_arguments((16, 16, 16)).to_device("emulated:h200")
     for call in (lambda: kernel.compile(cc=90), lambda: kernel.run(args)):

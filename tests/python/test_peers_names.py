@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names that users of the peers know, one by one: that they are here, and that they mean what they mean there."""
+"""The names of cutlass_api and similar packages, one by one: they exist and have the same meaning."""
 
 import importlib
 import inspect
@@ -11,7 +11,7 @@ import gemmery
 from gemmery import fusion, metadata, providers, utils
 from gemmery._other_names import OTHER_NAMES
 
-# Sub-module -> names -> what those have; "" is the package itself.
+# Sub-module -> names -> their attributes; "" is the package itself.
 NAMES = {
     "": {
         "get_kernels": [],
@@ -64,7 +64,7 @@ NAMES = {
     ),
 }  # fmt: skip
 
-# Parameters in their order; those behind "*" by name only.
+# Parameters in order; those after "*" are keyword-only.
 SIGNATURES = {
     "get_kernels": "args metadata_filter cc providers",
     "Manifest.add_kernels": "self args metadata_filter cc providers",
@@ -99,7 +99,7 @@ def test_every_name_is_there_and_a_sub_module_is_an_attribute(module):
     assert [name for name in missing if name not in INSTANCES] == []
 
 
-# Attributes of objects, not of their classes.
+# Attributes of objects, not of classes.
 INSTANCES = ["CompiledArtifact.compiled_obj", "CompiledArtifact.kernel_obj"]
 
 
@@ -161,7 +161,7 @@ def test_what_cannot_be_traced_has_no_names():
 
 @pytest.fixture
 def bound(rng):
-    """The peers' form, with a matrix, a number, and two results."""
+    """The form of cutlass_api, with a matrix, a number, and two results."""
     C, D, F = (rng.standard_normal((6, 8)).astype("f4") for _ in range(3))
     return gemmery.EpilogueArguments(peers_form, C=C, alpha=0.5, beta=2.0, D=D, F=F)
 

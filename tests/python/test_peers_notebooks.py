@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls of the four notebooks that introduce cutlass_api, in their order, with data of ours; on the CPU and an
+"""The calls of the four notebooks that introduce cutlass_api, in order, with other data; on the CPU and an
 emulated GPU. The CuTe DSL is replaced by a stand-in whose `compile` gives a NumPy function."""
 
 import itertools
@@ -213,7 +213,7 @@ def test_reductions_say_their_dimensions_as_the_peers_do(rng, dims, shape, axis,
 
 
 class Implementation:
-    """What a @cute.jit function stands for here: operands, then a stream."""
+    """Replaces a @cute.jit function: operands, then a stream."""
 
     def __init__(self, tile):
         self.tile = tile

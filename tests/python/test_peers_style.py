@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts as users of the peers write them: only the import is ours. On the CPU, an emulated GPU and a GPU."""
+"""Scripts of users of similar packages: only the import is changed. On the CPU, an emulated GPU and a GPU."""
 
 import numpy
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element types as other packages spell them, wherever a type is taken. Stand-ins where a package is not installed."""
+"""Element types of other packages in all places that take a type. Fakes replace packages that are not installed."""
 
 import importlib.util
 
@@ -19,7 +19,7 @@ def dsl_type(name):
 
 
 class TorchDtype:
-    """torch.dtype by its protocol: an instance whose text is torch's name."""
+    """Like torch.dtype: an instance whose str is torch's name."""
 
     def __init__(self, name):
         self._text = f"torch.{name}"

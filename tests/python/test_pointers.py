@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches by pointers: made of matrices or of an array of addresses, run, refused, kept alive."""
+"""Batches by pointers: from matrices or from an array of addresses; runs, errors, lifetimes."""
 
 import gc
 

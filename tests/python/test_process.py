@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals, threads, forks and words to a log: what a process meets around the library."""
+"""Signals, threads, forks and logging in a process that uses the library."""
 
 import ast
 import logging
@@ -18,7 +18,7 @@ import gemmery
 
 
 def test_ctrl_c_cancels_a_compilation():
-    # Forty of the largest kernels take tens of seconds, as nothing of them is in the cache.
+    # Forty of the largest kernels take tens of seconds, since none is in the cache.
     code = """
 import gemmery, numpy, signal, sys, threading, os, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs in the background without
@@ -48,7 +48,7 @@ print("and on", artifact.targets)
     assert "and on" in done.stdout
 
 
-# The kernel `slow` keeps the front end of NVRTC busy, and the rest of it not at all.
+# The kernel `slow` keeps only the front end of NVRTC busy.
 REGISTER_SLOW_KERNEL = r"""
 import gemmery, os, random, signal, subprocess, sys, threading, time
 from gemmery import own_kernels
@@ -168,7 +168,7 @@ def test_threads_compile_and_run_at_the_same_time(rng):
 
 
 def test_a_forked_child_computes():
-    # In a process of its own: other libraries of this one may have threads, which do not live on in a child.
+    # In a separate process: other libraries in this one may have threads, which do not exist in a child.
     code = """
 import gemmery, numpy, os
 a = numpy.random.default_rng().integers(-4, 5, (33, 29)).astype("f")
@@ -201,7 +201,7 @@ print("status", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_words_of_the_library_go_to_logging(gemm, caplog):
     options = gemmery.config.GlobalOptions()
     saved = options.save()
-    # A program of no other test: what was compiled before says nothing.
+    # A program that no other test uses, so that it is not compiled yet.
     args, _ = gemm(64, 64, 64, epilogue=gemmery.EpilogueArguments("D = accum * 0.987 + 0.123"))
     kernel = gemmery.get_kernels(args, cc=90)[0]
     with pytest.raises(ValueError, match="log_level"):
@@ -210,7 +210,7 @@ def test_words_of_the_library_go_to_logging(gemm, caplog):
     try:
         with caplog.at_level(logging.DEBUG, logger="gemmery"):
             kernel.compile(args, cc=90)
-            for _ in range(1000):  # a pending call runs between two bytecodes
+            for _ in range(1000):  # a pending call runs between bytecodes
                 time.sleep(0.001)
                 if caplog.records:
                     break

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random operands: what is accepted computes the right numbers, what is refused is a ValueError; nothing else happens."""
+"""Random operands: accepted ones give correct results, others give a ValueError; nothing else happens."""
 
 import os
 
@@ -25,7 +25,7 @@ dtypes = st.sampled_from(DTYPES)
 
 @st.composite
 def arrays(draw, shape):
-    """An array of a shape (nearly always) with strides of any kind over memory of its own."""
+    """An array of a shape (nearly always) with any strides and its own memory."""
     shape = list(shape)
     if draw(st.integers(0, 19)) == 0:
         shape[draw(st.integers(0, len(shape) - 1))] = draw(extents)
@@ -75,7 +75,7 @@ def test_arguments_compute_or_refuse(operands, accumulator):
     reference.run(args)
     if out.dtype not in (numpy.float64, numpy.float32, numpy.int32):
         return
-    # Small whole numbers: every sum is exact.
+    # Small integers: every sum is exact.
     assert (out.astype("d") == a.astype("d") @ b.astype("d")).all()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile calls of the whole package, in a process of their own: every one returns or raises; none ends the process."""
+"""Invalid calls of the whole package in a separate process: each returns or raises; none ends the process."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random orders of making, binding, patching, running and letting go: memory lives as long as it may be used, no longer."""
+"""Random orders of creating, binding, patching, running and deleting: memory lives exactly as long as it may be used."""
 
 import gc
 import os
@@ -17,7 +17,7 @@ SHAPES = {"A": (4, 3), "B": (3, 5), "bias": (5,), "out": (4, 5)}
 
 
 class Array(numpy.ndarray):
-    """Spoils its numbers when it goes, for those who would still use them."""
+    """Overwrites its numbers when it is deleted, so that later uses are detected."""
 
     def __del__(self):
         if self.base is None:
@@ -25,7 +25,7 @@ class Array(numpy.ndarray):
 
 
 class World:
-    """Arguments and prepared launches as a program may hold them, and what each must compute with."""
+    """Arguments and prepared launches of a program, and the operands that each must use."""
 
     def __init__(self):
         self.rng = numpy.random.default_rng(SEED)
@@ -120,5 +120,5 @@ def test_patching_over_and_over_holds_the_newest_alone():
         for operand in SHAPES:
             world.patch(0, operand)
     gc.collect()
-    # Those of now, and the bias that belongs to the EpilogueArguments.
+    # The present ones, and the bias of the EpilogueArguments.
     assert sum(array() is not None for array in world.made) == len(SHAPES) + 1

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two devices in one process: what belongs to one is used there, whichever is current, and what is mixed up is refused by name.
+"""Two devices in one process: objects of a device are used there, whichever device is current; mixtures are refused by name.
 
-Pairs of emulated devices everywhere; the second of two GPUs where there is one.
+Pairs of emulated devices; also the second of two GPUs if there is one.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ def pair(request):
 
 @pytest.fixture
 def on_both(pair, gemm):
-    """Equal arguments on both devices, and a kernel of both."""
+    """Equal arguments on both devices, and a kernel for both."""
     args, _ = gemm(33, 24, 16)
     staged = [args.to_device(device) for device in pair]
     return *staged, gemmery.get_kernels(staged[0])[-1]
@@ -136,14 +136,14 @@ def torch():
 
 
 def whole(torch, *shape, device="cuda:1", dtype=None):
-    """Small whole numbers, of which every sum is exact. Drawn on the CPU: a GPU's generator does not outlive a capture that
-    fails, which would take the tests after it along."""
+    """Small integers, whose sums are exact. Drawn on the CPU: a GPU's generator becomes unusable after a capture that
+    fails, and later tests would fail, too."""
     return torch.randint(-4, 5, shape).to(device, dtype or torch.float32)
 
 
 def capture_on(torch, device, graph, **options):
-    """Captures a stream of this device, where torch's own for captures belongs, for good, to the one that was current at the
-    first of them."""
+    """Captures a stream of this device, since torch's stream for captures always belongs to the device that was current at the
+    first capture."""
     return torch.cuda.graph(graph, stream=torch.cuda.Stream(device), **options)
 
 
@@ -223,7 +223,7 @@ def test_streams_of_frameworks_for_the_other_device_are_refused(torch, kind):
 def test_an_artifact_is_captured_where_it_was_loaded(torch):
     a, b, out, _ = operands(torch)
     exact = (a.double() @ b.double() + 0.8125).to(out.dtype)
-    epilogue = gemmery.EpilogueArguments("D = accum + 0.8125")  # a program of no other test: nothing has loaded it
+    epilogue = gemmery.EpilogueArguments("D = accum + 0.8125")  # a program that no other test has loaded
     near = gemmery.GemmArguments(*(tensor.to("cuda:0") for tensor in (a, b, out)), torch.float32, epilogue=epilogue)
     far = gemmery.GemmArguments(a, b, out, torch.float32, epilogue=epilogue)
     kernel = gemmery.get_kernels(near)[0]
@@ -319,7 +319,7 @@ def test_jax_arrays_on_the_second_gpu(torch):
     result = gemmery.matmul(a, b)
     assert result.devices() == {gpus[1]}
     numpy.testing.assert_array_equal(numpy.asarray(result), numpy.asarray(a) @ numpy.asarray(b))
-    # Which device is current behind calls of JAX is JAX's affair; ours are held to it with torch and CuPy.
+    # JAX determines the current device after its calls; the library's calls are tested with torch and CuPy.
     torch.cuda.set_device(0)
 
 
@@ -327,7 +327,7 @@ def test_jax_arrays_on_the_second_gpu(torch):
 
 
 class TorchGemm(gemmery.Kernel):
-    """A body of torch, with a workspace that is in use for a while."""
+    """A body in torch, with a workspace that is in use for a while."""
 
     @staticmethod
     def generate_kernels(metadata_filter, epilogue_args=None, cc=None):
@@ -390,9 +390,9 @@ REFUSED_IN_CAPTURE = "compiled before the stream is captured"
 def test_python_kernels_that_are_not_compiled_are_refused_where_their_device_is_captured(of_torch):
     torch, device, args, _ = of_torch
     [kernel] = TorchGemm.generate_kernels(lambda metadata: True)
-    other = torch.cuda.device_count() - 1 - torch.device(device).index  # the same one where there is one alone
+    other = torch.cuda.device_count() - 1 - torch.device(device).index  # the same one if there is only one
     refused = pytest.raises(gemmery.UnsupportedError, match=REFUSED_IN_CAPTURE)
-    # Relaxed: where nothing is refused, the capture does not fail with this test, and torch stays usable for the next.
+    # Relaxed: if nothing is refused, the capture does not fail with this test, and torch stays usable for the next.
     capture = capture_on(torch, device, torch.cuda.CUDAGraph(), capture_error_mode="relaxed")
     with capture, torch.cuda.device(other), refused:
         kernel.run(args)
@@ -400,7 +400,7 @@ def test_python_kernels_that_are_not_compiled_are_refused_where_their_device_is_
 
 @contextlib.contextmanager
 def captured_aside(torch, device):
-    """A stream that is being captured, strictly, while torch's current one is another; the capture must stay valid."""
+    """A stream that is being captured in strict mode and is not torch's current one; the capture must stay valid."""
     graph, side, written = torch.cuda.CUDAGraph(), torch.cuda.Stream(device), torch.zeros(8, device=device)
     torch.cuda.synchronize(device)
     with torch.cuda.stream(side):
@@ -418,7 +418,7 @@ def captured_aside(torch, device):
 
 
 class AllocatingGemm(TorchGemm):
-    """Does, to be compiled, what captures forbid threads to do. Launches nothing: what torch does then is not ours."""
+    """Makes calls in its compilation that captures forbid. Launches nothing, so that torch's behaviour does not matter."""
 
     def __init__(self, metadata):
         super().__init__(metadata)
@@ -499,7 +499,7 @@ def test_a_capture_of_cupy_forbids_to_compile(of_torch, allocating_gemm):
 
 
 class CapturingTorch:
-    """As much of torch as is asked about captures: a current device, and those whose current stream is captured."""
+    """The parts of torch that are queried for captures: a current device, and devices whose current stream is captured."""
 
     def __init__(self, current, captured):
         self.cuda, self.current, self.captured = self, current, captured
@@ -518,7 +518,7 @@ class CapturingTorch:
 
 
 class CountingGemm(gemmery.Kernel):
-    """Counts what is asked of it."""
+    """Counts its calls."""
 
     def __init__(self):
         super().__init__(KernelMetadata("counting_gemm_v1", CountingGemm, 80, None))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands for a stream, or limits a run, is checked the same on every device and by every way to run."""
+"""Streams and limits of a run are checked in the same way on every device and in every function that runs kernels."""
 
 import os
 import subprocess

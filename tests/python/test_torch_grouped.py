@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""grouped_mm of torch: against a loop, against torch's own, its derivatives, its fake kernel, its refusals."""
+"""torch's grouped_mm: compared with a loop and with torch's own; derivatives, fake kernel, errors."""
 
 import random
 
@@ -31,12 +31,12 @@ def _seeded():
 
 
 def whole(*shape, device, dtype=torch.float32):
-    """Small whole numbers: sums of them are exact in every type."""
+    """Small integers: sums of them are exact in every type."""
     return torch.randint(-2, 3, shape, device=device).to(dtype)
 
 
 def operands_of(form, sizes, device, dtype=torch.float32, rest=0):
-    """a, b and offs; `rest` is how much of the extent that differs is of no group."""
+    """a, b and offs; `rest` is the part of the extent that differs that belongs to no group."""
     groups, total, m, n, k = len(sizes), sum(sizes) + rest, 9, 24, 16
     shapes = {
         "rows": ((total, k), (groups, k, n)),
@@ -50,7 +50,7 @@ def operands_of(form, sizes, device, dtype=torch.float32, rest=0):
 
 
 def loop(a, b, offs):
-    """The products one by one, in float64. What is of no group is zero."""
+    """The products one by one, in float64. Elements of no group are zero."""
     a, b = a.double(), b.double()
     if offs is None:
         return torch.stack([x @ y for x, y in zip(a, b, strict=True)])
@@ -90,7 +90,7 @@ def test_operands_may_be_transposed_views(device, form):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_it_is_what_torch_computes(device, form):
-    """Sizes that torch takes, too: multiples of 16 bytes."""
+    """Sizes that torch also supports: multiples of 16 bytes."""
     theirs = getattr(torch.nn.functional, "grouped_mm", None)
     if theirs is None:
         pytest.skip("this torch has no torch.nn.functional.grouped_mm")
@@ -119,7 +119,7 @@ def test_what_is_of_no_group_becomes_zero_on_request(device):
         a, b, offs = operands_of(form, SIZES[0], device, rest=5)
         behind = a[offs[-1] :] if form == "rows" else b[:, offs[-1] :]
         behind.fill_(float("nan"))
-        for _ in range(3):  # in memory that was used before, too
+        for _ in range(3):  # also in memory that was used before
             result = gt.grouped_mm(a, b, offs=offs, outside="zero")
             assert torch.equal(result, loop(a, b, offs).float())
             result.fill_(float("nan"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of torch: functional and out=, under torch.compile, in CUDA graphs, with derivatives."""
+"""torch operators: functional and out=, with torch.compile, in CUDA graphs, with derivatives."""
 
 import random
 
@@ -31,7 +31,7 @@ def _seeded():
 
 
 def whole(*shape, device, dtype=torch.float32):
-    """Small whole numbers: sums of them are exact in every type."""
+    """Small integers: sums of them are exact in every type."""
     return torch.randint(-4, 5, shape, device=device).to(dtype)
 
 
@@ -43,7 +43,7 @@ def swish_of(device):
 
 
 def close(x, y):
-    """silu's own error beside torch's, of values up to 120."""
+    """The error of silu relative to torch's, for values up to 120."""
     return (x - y).abs().max() <= 32 * 2.0**-24 * max(1.0, y.abs().max().item())
 
 
@@ -162,7 +162,7 @@ def test_functions_compute_on_tensors_what_torch_computes(device):
         "erf": torch.erf,
         "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
     }.items():
-        # torch's own constants are of float32 in some of them, whatever the type.
+        # Some of torch's constants are float32 for any type.
         torch.testing.assert_close(getattr(gemmery.fusion, name)(x), theirs(x), rtol=2.0**-23, atol=2.0**-23)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tutorials run, and their notebooks are the scripts with what they print."""
+"""The tutorials run, and their notebooks consist of the scripts and their output."""
 
 import importlib.util
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What mypy --strict says of programs that use the package."""
+"""mypy --strict on programs that use the package."""
 
 import importlib.util
 import os

@@ -52,7 +52,7 @@ class Linking(unittest.TestCase):
     def test_the_library_exports_its_own_names_only(self):
         for line in output_of("nm", "-DC", "--defined-only", LIBRARY).splitlines():
             kind, name = line.split(maxsplit=2)[-2:]
-            # Weak ones are instances of the standard library's templates, the same in every program.
+            # Weak symbols are instances of the standard library's templates, the same in every program.
             self.assertTrue("gemmery" in name or kind in "wWvVu", line)
 
 
@@ -68,7 +68,7 @@ class Sources(unittest.TestCase):
 
 
 class HostileFolder(unittest.TestCase):
-    """The program where everything lies about that loaders, compilers and caches pick up."""
+    """The program in a folder with all files that loaders, compilers and caches might use."""
 
     NAMES = ("compiled_cache.db", "libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc-builtins.so.13.0", "libcuda.so.1", "libstdc++.so.6",
              "libgemmery.so.0", "libdnnl.so.2", "libdnnl.so.3", "cuda_runtime.h", "cstdint", "sitecustomize.py", "nvcc", "gemmery.so", "kernel.cu",
