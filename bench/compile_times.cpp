@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the compiler takes for sm90 kernels that are in no cache: the first one of a process,
+// The compile time of sm90 kernels without a cache: the first one of a process,
 // 128x256x64 in all layouts of both 16-bit types, and a random sample of everything that discovery
 // lists. No cache is read or written, and no device is needed. To measure on two cores of an idle
 // machine: taskset -c 0,1 compile_times. Usage: compile_times [DRAWN] [JOBS] [SEED], with JOBS

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// How fast the emulator is: lane-instructions a second on ordinary code, GFLOP/s of mma and wgmma,
-// and a whole small product by a kernel of the library. Needs NVRTC, no GPU.
-// Usage: emulator_speed [REPETITIONS [KERNEL]]
+// SPDX-License-Identifier: Apache-2.0 The speed of the emulator: lane-instructions per second of
+// ordinary code, GFLOP/s of mma and wgmma, and a small product by a kernel of the library. Needs
+// NVRTC, no GPU. Usage: emulator_speed [REPETITIONS [KERNEL]]
 #include <gemmery/gemmery.hpp>
 
 #include <fmt/format.h>
@@ -113,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(128) wgmma(float* out, int rounds) 
 
 struct Sample {
   double seconds;
-  double cpu_seconds;  // of all threads: meaningful also on a loaded machine
+  double cpu_seconds;  // of all threads, independent of other load
   EmulatedRun run;
 };
 
@@ -175,7 +174,7 @@ struct Bench {
     print("tiles", sample, 2.0 * n * n * n);
   }
 
-  // A kernel of the library, as conformance runs it.
+  // A kernel of the library, as in the conformance tests.
   void library_kernel() const {
     using gemmery::DType;
     constexpr std::int64_t n = 256;

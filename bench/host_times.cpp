@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host time before anything runs: arguments, discovery, explanations, names. Medians over 11
+// Host time of calls before a launch: arguments, discovery, explanations, names. Medians over 11
 // repetitions of many calls (3 of the one that lists all kernels); no device is needed. Usage:
 // host_times [CALLS]
 #include <gemmery/gemmery.hpp>
@@ -21,7 +21,7 @@ namespace {
 
 // --- measuring ----------------------------------------------------------------------------------
 
-// Keeps the compiler from removing a value or the reads behind it.
+// Keeps the compiler from removing a value or the reads for it.
 template <class T>
 void keep(const T& value) {
   asm volatile("" : : "g"(&value) : "memory");
@@ -70,7 +70,7 @@ GemmArguments small_arguments() {
   return GemmArguments(matrix(0, 32, 32), matrix(8192, 32, 32), matrix(16384, 32, 32));
 }
 
-// Served by simt only; by sm90 and simt; with C; of integers; with a program.
+// Problems for simt only; for sm90 and simt; with C; with integers; with a program.
 constexpr const char* problem_lines[] = {
     "gemm 4096x4096x4096 a=f32", "gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16",
     "gemm 4096x4096x4096 a=f16 c=f16 beta=1", "gemm 512x512x512x8 a=s8 b=s8:c out=s32",

@@ -36,7 +36,7 @@ struct LaunchConfig {
   unsigned attribute_count;
 };
 
-// CUlaunchAttribute, as far as our kernels use it.
+// The part of CUlaunchAttribute that the library's kernels use.
 struct LaunchAttribute {
   int id;
   int padding;
@@ -102,7 +102,7 @@ void require(int result, const char* call) {
 }
 
 // The launch recorded by capturing a prepared launch: the same function, shape, attributes and
-// parameter bytes, without any of our code.
+// parameter bytes, without the library's code.
 class RawLaunch {
  public:
   RawLaunch(const RawDriver& driver, gemmery::PreparedLaunch& prepared, Stream stream)
@@ -188,8 +188,8 @@ Spread spread_of(std::vector<double> values) {
   return {at(0.25), at(0.5), at(0.75)};
 }
 
-// Interleaves raw and our launches. The queue is emptied before it is full (1024), since the driver
-// then blocks the caller.
+// Interleaves raw launches and the library's. The queue is emptied before it is full (1024), since
+// the driver then blocks the caller.
 template <class Raw, class Ours>
 void compare(const std::string& name, double limit_us, int calls, Stream stream, const Raw& raw,
              const Ours& ours) {
@@ -227,8 +227,8 @@ void compare(const std::string& name, double limit_us, int calls, Stream stream,
 
 // --- what is launched ---------------------------------------------------------------------------
 
-// A square problem, so small that the device is never the bottleneck, and which kernel of it is
-// launched.
+// A square problem, so small that the device is never the bottleneck, and the kernel that is
+// launched for it.
 struct Subject {
   const char* kernel_class;
   const char* cluster;  // of the design; empty: any

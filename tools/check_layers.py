@@ -17,7 +17,7 @@ PUBLIC_ONLY = "include/gemmery"
 ANYTHING = "anything"
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
-# Comments and raw strings may hold text that looks like an #include; ordinary literals are matched so that a // in one is no comment.
+# Comments and raw strings may contain text like an #include; ordinary literals are matched so that a // in one does not count as a comment.
 NOT_CODE = re.compile(
     r'(?P<raw>R"(?P<tag>[^()\\\s]{0,16})\(.*?\)(?P=tag)")|(?P<comment>//[^\n]*|/\*.*?\*/)|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'',
     re.DOTALL,
@@ -124,11 +124,11 @@ class Checker:
         self.file_count += 1
         room = self.room_of_file(path)
         if room is None:
-            if not path.startswith("include/"):  # a public header without a line was complained of before
+            if not path.startswith("include/"):  # a public header without a line was reported before
                 self.complain(path, 1, "lies in no room of layers.txt")
             return
         if room not in self.map.allowed:
-            return  # complained of where the map was read
+            return  # reported when the map was read
         code = without_comments_and_raw_strings((self.root / path).read_text(encoding="utf-8"))
         for match in INCLUDE.finditer(code):
             self.include_count += 1
@@ -148,7 +148,7 @@ class Checker:
     # --- one #include ----------------------------------------------------------------------------
 
     def why_forbidden(self, path, room, is_quoted, name):
-        """Why the file at `path` of `room` may not include `name`, or None."""
+        """The reason why the file at `path` of `room` may not include `name`, or None."""
         if "." in pathlib.PurePosixPath(name).parts or ".." in pathlib.PurePosixPath(name).parts:
             return "relative; name it from the include root"
         if name.startswith("gemmery/"):
@@ -201,7 +201,7 @@ def is_device(room):
 
 
 def why_foreign_forbidden(path, name):
-    """The rules for headers that are not ours."""
+    """The rules for headers of other projects."""
     may_name_vendors = path.startswith(("bench/peers/", "tests/"))
     if TOOLKIT.match(name) and not may_name_vendors:
         return "no toolkit header is needed to build: declare what is used; only bench/peers and tests may include it"
@@ -217,7 +217,7 @@ def why_foreign_forbidden(path, name):
 
 
 def without_comments_and_raw_strings(text):
-    """The text with both replaced by as many line breaks as they hold, so that line numbers stay."""
+    """The text without them, but with their line breaks, so that line numbers do not change."""
 
     def blank(match):
         if match.group("raw") or match.group("comment"):

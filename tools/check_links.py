@@ -47,7 +47,7 @@ def links(page: Path) -> list[str]:
 
 
 def fault_of(page: Path, link: str) -> str | None:
-    """What is wrong with a relative link of a page; None if nothing is."""
+    """The fault of a relative link of a page, or None."""
     path, _, fragment = link.partition("#")
     target = (page.parent / path).resolve() if path else page
     if not target.exists():
@@ -71,7 +71,7 @@ def check(root: Path, pages: list[Path], without: list[str]) -> list[str]:
 
 
 def pages_of(root: Path) -> list[Path]:
-    """The pages that git tracks, where there is git; all otherwise."""
+    """The pages that git tracks; all if there is no git."""
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=root, capture_output=True, text=True, check=False)
     if listed.returncode == 0 and listed.stdout:
         return [root / name for name in listed.stdout.splitlines() if not name.startswith("tests/data/")]

@@ -18,13 +18,13 @@ import sys
 LABEL = re.compile(r"\s*(\.L_x_\d+):")
 INSTRUCTION = re.compile(r"\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?(.*?)\s*;")
 BRANCH = re.compile(r"BRA.*?(\.L_x_\d+)")
-# What a mnemonic begins with; the first that fits.
+# Prefixes of mnemonics; the first match counts.
 KINDS = {
     "mma": ("HMMA", "IMMA", "DMMA", "QMMA"),
     "ldmatrix": ("LDSM",),
     "cp.async": ("LDGSTS", "LDGDEPBAR", "DEPBAR"),
 }
-# Of a loop with wgmma.
+# The kinds for a loop with wgmma.
 WGMMA_KINDS = {
     "wgmma": ("HGMMA", "IGMMA", "QGMMA"),
     "LDSM": ("LDSM",),
@@ -68,7 +68,7 @@ def kind_of(instruction, kinds):
 
 
 def find_main_loop(instructions, loops, beginnings):
-    """Returns the innermost loop with the most instructions that begin so."""
+    """Returns the innermost loop with the most instructions with this prefix."""
     with_mma = {loop: sum(instructions[at].startswith(beginnings) for at in loop) for loop in loops}
     with_mma = {loop: count for loop, count in with_mma.items() if count > 0}
     innermost = [loop for loop in with_mma if not any(is_within(other, loop) for other in with_mma)]
@@ -81,7 +81,7 @@ def is_within(inner, outer):
 
 
 def count_main_loop(nvdisasm, cubin, rounds):
-    """Returns how often each kind occurs in the main loop, and the kinds."""
+    """Returns the number of instructions of each kind in the main loop, and the kinds."""
     instructions, labels = read_instructions(nvdisasm, cubin)
     loops = list(find_loops(instructions, labels))
     main = find_main_loop(instructions, loops, WGMMA_KINDS["wgmma"])

@@ -27,7 +27,7 @@ def fit(x, y, weight, degree, rounds=400):
 
 
 def evaluate(coefficients, x):
-    """Fused steps, each rounded to float, as the device takes them."""
+    """Evaluates by fused steps, each rounded to float, like the device."""
     total = np.full_like(x, coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         total = (total.astype(np.float64) * x + coefficient).astype(np.float32)
@@ -57,7 +57,7 @@ def fit_deficit(name, log2_tail, last, degree):
 
 
 def fit_brief_deficit(name, log2_tail, last, degree):
-    """The same with a relative error, and one of 2^-13 times that beside it."""
+    """The same with a relative error, plus an absolute one of 2^-13 times that."""
     x = np.linspace(0, last, 3001)
     wanted = log2_tail(x)
     power = np.exp2(wanted)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fits the constants of src/model/warp_specialized_gemm.hpp to what bench/calibrate measured.
+"""Fits the constants of src/model/warp_specialized_gemm.hpp to measurements of bench/calibrate.
 
     tools/fit_sm90.py CSV --program PATH [--device h200] [--only NAME,NAME] [--generations 300] [--reach 0] [--seed 1] [--write]
 
@@ -28,7 +28,7 @@ STRUCT = re.compile(r"(?<=\nstruct WarpSpecializedConstants \{\n).*?(?=\n\};)", 
 CONSTANT = re.compile(r"^  double (\w+) = ([-+.e\d]+);$", re.MULTILINE)
 JUDGED_BY = "heldout"
 
-# How far behind the best the choice on a listed problem may be, and factors by which it must hold, too.
+# The largest regret of the choice on a listed problem, and factors of constants for which it must also hold.
 REACH = 0.04
 VARIED = (
     {},
@@ -39,7 +39,7 @@ VARIED = (
     {"queue_share": 0.9},
 )
 
-# Where a constant may lie: beyond, it would no longer mean what its name says.
+# The range of each constant, outside of which it would lose its meaning.
 RANGES = {
     "fill_clocks": (500, 6000),
     "cluster_clocks": (50, 3000),
@@ -80,7 +80,7 @@ def rounded(value):
 
 
 class Model:
-    """The built program, asked line by line."""
+    """The built program, which answers queries line by line."""
 
     def __init__(self, program, csv, device):
         self.process = subprocess.Popen([program, csv, device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -102,7 +102,7 @@ class Model:
 
 
 class Search:
-    """Constants as points of the unit cube, along logarithms of their ranges. Those that are not `free` keep their values."""
+    """Constants as points of the unit cube, on logarithmic scales. Constants that are not `free` keep their values."""
 
     def __init__(self, model, names, values, free, seed):
         self.model = model

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Extracts from a file of bench/calibrate what tests and fits need, a quarter of it.
+"""Extracts the data for tests and fits from a file of bench/calibrate, about a quarter of it.
 
     tools/keep_calibration.py MEASURED KEPT
 

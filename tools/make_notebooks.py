@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the notebooks of tutorials/ of the scripts there, runs them and keeps what they print.
+"""Makes the notebooks of tutorials/ from the scripts there, runs them and keeps their output.
 
     tools/make_notebooks.py [tutorials/01_first_gemm.py ...]
 
-Needs nbformat, nbclient and ipykernel (`pip install gemmery[dev]`) and a package that can be imported. A script is cells:
+Needs nbformat, nbclient and ipykernel (`pip install gemmery[dev]`) and a package that can be imported. A script consists of cells:
 `# %%` begins one of code, `# %% [markdown]` one of text, whose lines are comments.
 """
 

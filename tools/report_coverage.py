@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which branches of the cache and of its keys the tests take: each condition of the source, true and false.
+"""Reports the branches of the cache and of its keys that tests take: each condition of the source, true and false.
 
 usage: report_coverage.py [--least PERCENT]      `make coverage`; needs clang++ with llvm-cov, and the release build
 
-The sources in question are compiled with counters, the tests and the rest of the library are taken as they are; the tests run under
-GEMMERY_SOAK=1 where that adds branches. tests/faults/never_taken.txt lists conditions that no test can make true (or false), with the reason;
-they are printed and not counted. Everything lies in build/coverage.
+Only the sources of the cache are compiled with counters; the tests and the rest of the library are those of the build. The tests run with
+GEMMERY_SOAK=1 if that adds branches. tests/faults/never_taken.txt lists conditions that no test can make true (or false), with the reason;
+they are printed and not counted. All files are in build/coverage.
 """
 
 import argparse
@@ -29,7 +29,7 @@ COUNTERS = ["-O0", "-fprofile-instr-generate", "-fcoverage-mapping"]
 SOURCES = ["src/jit/build*.cpp", "src/jit/cache*.cpp", "src/jit/disk_cache.cpp", "src/jit/compiler_choice.cpp", "src/platform/environment.cpp",
            "src/platform/file_*.cpp", "src/platform/folder.cpp", "src/platform/trusted_folder.cpp"]
 HEADERS = ["src/jit/once_map.hpp", "src/jit/cache*.hpp", "src/jit/build*.hpp", "src/jit/disk_cache.hpp", "src/platform/file_calls.hpp"]
-# Tests that share a program, and whether their long form takes more branches.
+# Tests that share a program, and whether a long run takes more branches.
 PROGRAMS = {
     "cache": (["tests/jit/disk_cache_test.cpp", "tests/jit/cache_test.cpp", "tests/jit/build_test.cpp", "tests/jit/build_dump_test.cpp",
                "tests/faults/cache_mutation_test.cpp", "tests/faults/cache_security_test.cpp", "tests/faults/cache_crash_test.cpp",
@@ -42,7 +42,7 @@ PROGRAMS = {
 }
 
 
-# Children of tests end by _exit, which writes no counts by itself.
+# Child processes of tests end by _exit, which does not write counts.
 EXIT_HOOK = """#include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
@@ -91,7 +91,7 @@ def build(jobs):
 
 
 def run_tests():
-    """Child processes that switch to other users write counts, too: into a folder that everybody may write."""
+    """Runs the tests. Child processes with other user ids write counts, too, to a folder that is writable for all."""
     profiles = pathlib.Path("/tmp") / f"gemmery-coverage-{os.getpid()}"
     profiles.mkdir()
     profiles.chmod(0o1777)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes for the eye, not a gate: lines per room, the longest files and the longest functions of C++, CUDA and Python.
+"""Prints sizes, without limits: lines per room, the longest files and the longest functions of C++, CUDA and Python.
 
 usage: report_sizes.py [COUNT]        COUNT: how many of the longest to show (default 12)
 """
@@ -46,7 +46,7 @@ def functions_of_python(text):
 def functions_of_curly(text):
     """Outermost braces that follow a parameter list, outside of any function."""
     code = LITERAL.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
-    stack, start_of_head = [], 0  # stack: (name, line) of a function, or None for any other brace
+    stack, start_of_head = [], 0  # stack: (name, line) of a function, or None for other braces
     for match in re.finditer(r"[{};]", code):
         at = match.start()
         is_inside_function = any(stack)

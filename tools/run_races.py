@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Races first kernels with the vendor's library on this machine's GPU, problem by problem, and prints a table last.
+"""Compares first kernels with the vendor's library on this machine's GPU, problem by problem, and prints a table at the end.
 
 usage: run_races.py BUILD [--out FOLDER] [--set NAME]… [--problems FILE] [--pairs N] [--sample-ms MS] [--budget-s S] [--dry-run DEVICE]
 
 BUILD holds bench/peers/gemm_peers, and gemmery for grouped problems and convolutions; nothing is built here and nothing but Python's standard library is needed. Each set of the
 problem list (bench/problems/races.txt) gets a file FOLDER/SET.jsonl with one JSON object per line (bench/results/README.md lists the
-fields). A line is written as soon as its race is over, so that a run that is stopped, or that ends at its budget, loses nothing: the next
-one continues behind the problems that are in FOLDER already, and tries those again that failed. Exit status: 0 when every problem was raced, 1 when one failed or
+fields). A line is written when its race has ended, so that an interrupted run, or one that ends at its budget, loses nothing: the next
+one continues after the problems that FOLDER has already, and repeats those that failed. Exit status: 0 when every problem was raced, 1 when one failed or
 was not reached.
 
 --dry-run h200 needs no GPU: it prints each problem with the kernel that discovery returns first for that device and its predicted time.
@@ -24,9 +24,9 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Kernels of a problem that are timed where ours race alone: with fewer, one schedule might take no part.
+# Kernels of a problem that are timed without a vendor's library: with fewer, one schedule might be missing.
 KERNELS_ALONE = 4
-# Problems for one process of gemm_peers: what starting it costs is shared, and a crash takes few others along.
+# Problems for one process of gemm_peers: its start is amortised, and a crash affects few others.
 PROBLEMS_A_PROCESS = 12
 
 
@@ -40,7 +40,7 @@ class Race:
 
     @property
     def is_alone(self):
-        """The vendor's library has no such product: our kernels are timed alone, by gemmery bench."""
+        """True if the vendor's library lacks the product; then Gemmery's kernels are timed alone, by gemmery bench."""
         return self.problem.startswith(("grouped_gemm ", "conv"))
 
 
@@ -101,7 +101,7 @@ def file_of(set_name, options):
 
 
 def read_records(races, options):
-    """Set -> problem as the list spells it -> its records, of this run and those before."""
+    """Set -> problem as in the list -> its records, of this run and earlier ones."""
     found = {}
     for set_name in sets_of(races):
         path = file_of(set_name, options)
@@ -110,7 +110,7 @@ def read_records(races, options):
         for line in lines:
             record = json.loads(line)
             of_problem = records.setdefault(record["asked"], [])
-            of_problem[:] = [earlier for earlier in of_problem if "error" not in earlier]  # it was tried again
+            of_problem[:] = [earlier for earlier in of_problem if "error" not in earlier]  # it was repeated
             of_problem.append(record)
     return found
 
@@ -133,7 +133,7 @@ def chunks_of(races):
 
 
 def run_chunk(chunk, options, deadline):
-    """Races them in order. A problem that fails may leave the GPU's context unusable, so the following ones get a new
+    """Runs the races in order. A problem that fails may leave the GPU's context unusable, so the following ones get a new
     process."""
     if chunk[0].is_alone:
         return time_alone(chunk, options, deadline)
@@ -160,7 +160,7 @@ def time_alone(races, options, deadline):
 
 
 def record_of_bench(timed):
-    """A line of gemmery bench by the names of gemm_peers."""
+    """A line of gemmery bench with the field names of gemm_peers."""
     return {
         "problem": timed["problem"],
         "kernel": timed["kernel_name"],
@@ -176,7 +176,7 @@ def record_of_bench(timed):
 
 
 def run_process(races, options, deadline):
-    """Returns how many are finished, the last of them perhaps by failing."""
+    """Returns the number of finished races, the last of which may have failed."""
     command = [
         options.build / "bench/peers/gemm_peers", "--announce", "--pairs", str(options.pairs), "--sample-ms", str(options.sample_ms),
         *(["--families", "--rotate"] if races[0].by_family else []), *(race.problem for race in races),
@@ -267,5 +267,5 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough ends it quietly
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # if the reader closes the pipe, the program ends quietly
     sys.exit(main(sys.argv[1:]))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The long tests, part by part. A part that passed on this very tree is not run again, so an interrupted soak goes on where it stopped.
+"""The long tests, part by part. A part that passed on the same tree is not run again, so an interrupted soak can be continued.
 
-usage: run_soak.py [--jobs N] [PART…]        `list` prints the parts and how they stand
+usage: run_soak.py [--jobs N] [PART…]        `list` prints the parts and their state
 
 A part is a test program labelled `soak` under GEMMERY_SOAK=1 (full counts; `make soak-gpu` runs those that need a GPU), or
 `asan/PROGRAM` / `tsan/PROGRAM`: a test program that needs no GPU in a build with that sanitizer, at its usual counts; `asan/python_test`:
-the Python tests with the native module in such a build, the sanitizer's library preloaded. `asan` and `tsan` name all of theirs. `frameworks` installs torch and JAX into an environment of its own (tools/framework-requirements.txt, 5 GB on disk) and
+the Python tests with the native module in such a build, the sanitizer's library preloaded. `asan` and `tsan` name all of their parts. `frameworks` installs torch and JAX into an environment of its own (tools/framework-requirements.txt, 5 GB on disk) and
 runs the Python tests that use them, on the CPU; `nvrtc/VERSION` installs that version of NVRTC (tools/nvrtc-VERSION.txt, 150 MB on disk)
 and runs every test that compiles with it, at its usual counts; `nvrtc` names all versions. These parts run only if they are named. A part
 that is named by itself is run even if it passed.
@@ -33,7 +33,7 @@ SANITIZERS = ("asan", "tsan")
 SANITIZED_PYTHON = ("asan", "python_test")
 FRAMEWORKS = ("frameworks", "python_test")
 NVRTC = "nvrtc"
-# Longest that one program of one part may take.
+# The time limit of one program of a part.
 TIME_LIMIT_S = "14400"
 SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$")
 VERDICT = re.compile(r"^(?:passed|FAILED|skipped) +(\S+) +(\d+) passed +(\d+) failed +(\d+) skipped +([\d.]+) s$")
@@ -44,7 +44,7 @@ def build(preset, *targets):
 
 
 def list_tests():
-    """The tests in tests.json. They are the same in all presets, so configuring is enough."""
+    """The tests in tests.json. They are the same in all presets, so configuring one is enough."""
     build(RELEASE, "build.ninja")
     return json.loads((ROOT / "build" / RELEASE / "tests.json").read_text())
 
@@ -53,7 +53,7 @@ def list_parts(tests):
     """Every part as (preset, program)."""
     tests = [test for test in tests if {"cpu", "nvrtc"} & set(test["labels"])]
     parts = [(RELEASE, test["name"]) for test in tests if "soak" in test["labels"]]
-    # Scripts look at what is installed or linked. Of Python's tests only the native module is instrumented.
+    # Scripts test installed or linked files. For Python tests only the native module is instrumented.
     parts += [(preset, test["name"]) for preset in SANITIZERS for test in tests if test["kind"] == "gtest"]
     return parts + [SANITIZED_PYTHON]
 
@@ -76,7 +76,7 @@ def name_of(part):
 
 
 def tree_identity():
-    """Changes with every commit and every uncommitted change."""
+    """A digest that changes with every commit and every uncommitted change."""
     output = [subprocess.run(["git", *words], cwd=ROOT, capture_output=True, check=False).stdout
               for words in (["rev-parse", "HEAD"], ["diff", "HEAD"], ["status", "--porcelain"])]
     return hashlib.sha256(b"".join(output)).hexdigest()
@@ -111,7 +111,7 @@ def library_of_compiler(name):
 
 
 def make_plain_nvcc():
-    """A folder with an nvcc that drops LD_PRELOAD, under which the real one crashes; empty where there is none."""
+    """A folder with an nvcc that drops LD_PRELOAD, with which the real one crashes; empty if there is no nvcc."""
     folder = FOLDER / "plain"
     folder.mkdir(exist_ok=True)
     wrapper = folder / "nvcc"
@@ -123,14 +123,14 @@ def make_plain_nvcc():
 
 
 def sanitized_python_environment():
-    """What Python needs to load an instrumented module: the sanitizers' libraries before all others. Python's own leaks are not told."""
+    """The environment for an instrumented module: the sanitizers' libraries are loaded first. Python's own leaks are not reported."""
     libraries = [library_of_compiler(name) for name in ("libasan.so", "libubsan.so", "libstdc++.so")]
     return {"LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
             "UBSAN_OPTIONS": "print_stacktrace=1", "PATH": f'{make_plain_nvcc()}:{os.environ["PATH"]}'}
 
 
 def run_parts(preset, tests, jobs, stamps):
-    """Runs tests of one build, showing and keeping what they print; returns the three counts of each that reported."""
+    """Runs tests of one build, prints and keeps their output; returns the three counts of each that reported."""
     programs = [test["name"] for test in tests]
     build(preset, *{target_of(test) for test in tests})
     environment = {**os.environ, "GEMMERY_TEST_TIME_LIMIT": TIME_LIMIT_S}
@@ -157,7 +157,7 @@ def run_parts(preset, tests, jobs, stamps):
 
 
 def environment_of(folder, requirements):
-    """The Python of an environment with what files of requirements name, which is made anew when one of them has changed."""
+    """The Python of an environment with the packages of requirements files; it is made anew when one of these has changed."""
     python = folder / "bin" / "python"
     wanted = "".join(file.read_text() for file in requirements)
     installed = folder / "requirements.txt"
@@ -187,7 +187,7 @@ def nvrtc_library(version):
 
 
 def version_in_use(environment):
-    """The version of NVRTC that programs of this environment load; empty for none."""
+    """The version of NVRTC that programs load in this environment; empty if there is none."""
     done = subprocess.run([ROOT / "build" / RELEASE / "gemmery", "doctor"], cwd=ROOT, env=environment, text=True,
                           capture_output=True, check=False)
     found = re.search(r"^ *NVRTC +(\S+) at ", done.stdout, re.MULTILINE)
@@ -195,7 +195,7 @@ def version_in_use(environment):
 
 
 def counts_of_runner(counts, status):
-    """The three counts; a runner that says no although no case failed (all were skipped, or it broke off) is a failure itself."""
+    """The three counts; a runner that fails although no case failed (all were skipped, or it was interrupted) counts as a failure."""
     passed, failed, skipped = counts
     return (passed, failed or int(status != 0), skipped)
 
@@ -261,19 +261,19 @@ def run_frameworks(stamps):
 
 
 def select_parts(known, words, parser):
-    """The parts that were asked for, and those of them that were asked for one by one."""
+    """The requested parts, and those of them that were named individually."""
     named = [part for part in known if name_of(part) in words]
     of_groups = [part for part in known if part[0] in words]
     unknown = set(words) - {name_of(part) for part in named} - {preset for preset, _ in known if preset != RELEASE}
     if unknown:
         parser.error(f'no such part: {", ".join(sorted(unknown))}; `list` prints them')
-    # Parts that download much are only for those who name them.
+    # Parts with large downloads run only if they are named.
     of_all = [part for part in known if part[0] in (RELEASE, *SANITIZERS)]
     return (named + [part for part in of_groups if part not in named] if words else of_all), named
 
 
 def groups(parts):
-    """Parts that are run together: a long test is run by itself, those of a sanitizer side by side."""
+    """Groups of parts that run together: long tests run alone, those of a sanitizer in parallel."""
     for part in parts:
         if part[0] == RELEASE:
             yield RELEASE, [part[1]]
@@ -306,7 +306,7 @@ def main(arguments):
     for preset, programs in groups([part for part in parts if part not in before]):
         print(f"== {preset}: {', '.join(programs)}", flush=True)
         found = run_parts(preset, [tests[program] for program in programs], options.jobs, stamps)
-        # The runner's own status is no help here: it also says no when all cases were skipped.
+        # The runner's exit status is not used: it is also nonzero if all cases were skipped.
         results |= {(preset, program): found.get(program, (0, 1, 0)) for program in programs}
     for part in [part for part in parts if part[0] == NVRTC and part not in before]:
         print(f"== {name_of(part)}: every test that compiles", flush=True)

@@ -6,8 +6,8 @@ usage: run_tests.py BUILD [--label L]… [--not-label L]… [--only NAME]… [--
 
 BUILD holds tests.json (cmake/GemmeryTest.cmake writes it) and the test programs; nothing is built here and nothing but Python's
 standard library is needed, so a build folder can be run on a machine that has no compiler. The last line printed reads
-`N passed, N failed, N skipped`, counting cases of GoogleTest, pytest and unittest; above it stand the reasons of what was skipped and failed.
-A program that crashes, hangs or reports no case counts as one failure. Exit status: 0 when nothing failed and something passed.
+`N passed, N failed, N skipped`, counting cases of GoogleTest, pytest and unittest; above it are the reasons of skipped and failed cases.
+A program that crashes, hangs or reports no case counts as one failure. Exit status: 0 if nothing failed and something passed.
 """
 
 import argparse
@@ -109,7 +109,7 @@ def python_with_packages():
 
 
 def run_program(command, report, build):
-    # Tests compile what they test; those of the cache make caches of their own.
+    # Tests compile the kernels that they test; tests of the cache make their own caches.
     environment = {
         **os.environ, "GTEST_OUTPUT": f"xml:{report}", "GTEST_COLOR": "no", "GEMMERY_CACHE_MAX_BYTES": "0",
         "PYTHONPATH": os.pathsep.join(filter(None, [str((build / "python").resolve()), os.environ.get("PYTHONPATH")])),
@@ -169,7 +169,7 @@ def read_pytest_report(outcome, report, status):
             outcome.skips.append((name, skip.get("message") or "no reason given"))
         else:
             outcome.passed += 1
-    # 5: nothing was collected, which is right where a filter leaves nothing.
+    # 5: nothing was collected, which is correct if a filter selects nothing.
     if status not in (0, 1, 5) and not outcome.failures:
         outcome.failures.append(f"{outcome.name}: ended with status {status}")
 
@@ -211,7 +211,7 @@ def output_of_failures(output):
     kept, case = [], []
     for line in output.splitlines():
         if line.startswith("[ RUN      ]"):
-            kept += case  # what began within a case: a program that it started
+            kept += case  # output within a case: of a program that it started
             case = [line]
         elif not case:
             if line and not line.startswith("[-----"):
@@ -221,7 +221,7 @@ def output_of_failures(output):
             if end := re.search(r"\[ +(OK|SKIPPED|FAILED) +\]", line):
                 kept += [said for said in case if end[1] == "FAILED" or said.startswith("GEMMERY_TEST_SEED=")]
                 case = []
-    return "\n".join(kept + case)  # the rest: of a program that ended within a case
+    return "\n".join(kept + case)  # the rest: the output of a program that ended within a case
 
 
 def indented(text):

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost of arithmetic beside wgmmas: one warpgroup of each multiprocessor multiplies, 1 to 3
+// The cost of arithmetic while wgmmas run: one warpgroup of each multiprocessor multiplies, 1 to 3
 // others run one kind of instruction, or a formula; alone and at the same time. docs/performance.md
 // has the figures.
 //
 //   nvcc -gencode arch=compute_90a,code=sm_90a -O3 -std=c++20 bench/peers/beside_wgmma.cu
 //
-// Prints for each kind the clocks from one instruction of a warp to the next, alone and beside
-// wgmmas, and the clocks of an m64n128k16, which takes 64 when undisturbed.
+// Prints for each kind the clocks from one instruction of a warp to the next, alone and while
+// wgmmas run, and the clocks of an m64n128k16, which takes 64 when undisturbed.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(4 * warpgroup, 1)
   } else {
     float x[most_chains];
     for (int chain = 0; chain < most_chains; ++chain) x[chain] = threadIdx.x * 0.001F + chain;
-    __nanosleep(2000);  // the others are at work
+    __nanosleep(2000);  // until the others run
     const long long begin = clock64();
 #pragma unroll 1
     for (int loop = 0; loop < loops; ++loop)

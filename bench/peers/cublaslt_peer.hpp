@@ -18,7 +18,7 @@ class CublasLtPeer {
   CublasLtPeer(const CublasLtPeer&) = delete;
   CublasLtPeer& operator=(const CublasLtPeer&) = delete;
 
-  // Runs the problem that it was made for, on other memory.
+  // Runs the same problem on other memory.
   void run(const GemmArguments& arguments, void* workspace, void* stream) const;
 
   std::string compute() const;    // "CUBLAS_COMPUTE_32F"

@@ -18,7 +18,7 @@ class DeviceClock {
  public:
   explicit DeviceClock(int index);
 
-  // Microseconds of device time for what `work` puts on the stream. `record` must have recorded it
+  // Microseconds of device time for the work that `work` enqueues. `record` must have recorded it
   // into a graph before.
   class Recording {
    public:

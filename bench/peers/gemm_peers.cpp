@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Our kernels beside cuBLASLt's first choice, in interleaved pairs of timed batches in one process:
-// JSON lines, then a table.
+// SPDX-License-Identifier: Apache-2.0 Compares the library's kernels with cuBLASLt's first choice,
+// in interleaved pairs of timed batches in one process: JSON lines, then a table.
 //
 //   gemm_peers [--device 0] [--pairs 7] [--sample-ms 20] [--top N] [--class simt] [--families]
 //   [--kernel NAME] … [--rotate] [--announce] [--json FILE] 'gemm 4096x4096x4096 a=f32' …
@@ -97,7 +96,7 @@ Options read_options(int count, char** words) {
 
 // --- numbers ---
 
-// The 16-bit code nearest to `value`, ties rounded up: good enough for data.
+// The 16-bit code nearest to `value`, ties rounded up, which suffices for data.
 std::uint16_t narrow(float value, DType dtype) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &value, sizeof bits);
