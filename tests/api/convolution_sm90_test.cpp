@@ -141,6 +141,10 @@ TEST(ConvolutionOnHopper, programs_and_addends_are_those_of_a_product) {
         "conv2d_dgrad 2x9x6x64 k=24 r=3 s=3 pad=1 stride=2 a=f16 c=f16 alpha=2 beta=-1",
         "conv2d_dgrad 2x9x6x64 k=24 r=1 s=1 stride=2 a=bf16 out=f32 c=f32/ld=72 beta=1",
         "conv3d_dgrad 1x3x5x6x64 k=24 t=2 r=3 s=1 pad=1,1,0 stride=1,2,3 a=bf16 c=bf16 beta=2",
+        "conv2d_dgrad 2x9x10x160 k=128 r=3 s=2 pad=1 stride=2 groups=2 a=f16 alpha=2 "
+        "mode=convolution",
+        "conv2d_dgrad 2x9x10x48 k=256 r=1 s=1 stride=2 groups=2 a=bf16 out=f32",
+        "conv1d_dgrad 2x33x96 k=256 s=5 pad=2 stride=2 groups=4 a=bf16/ld=272 out=bf16/ld=104",
         "conv2d_wgrad 2x7x6x40 k=24 r=3 s=3 pad=1 a=bf16 alpha=0",
         "conv2d_wgrad 2x7x6x72 k=24 r=3 s=3 pad=1 groups=3 a=bf16 out=f32 alpha=2",
         "conv2d_fprop 2x7x6x64 k=24 r=3 s=3 pad=1 a=s8 out=s8 c=s8 alpha=0.02 beta=1",
@@ -198,15 +202,20 @@ TEST(ConvolutionOnHopper, limits_are_refused_by_name) {
   EXPECT_EQ(of("conv3d_dgrad 2x9x9x9x64 k=64 t=3 r=3 s=3 pad=1 stride=2 a=f16"),
             "stride: expected extents of dx that it divides along a dimension, got others along "
             "all");
-  EXPECT_EQ(of("conv2d_dgrad 2x8x8x128 k=128 r=3 s=3 pad=1 stride=2 groups=2 a=f16"),
-            "batch: expected one matrix for a dgrad with a stride, got 2 groups");
+  EXPECT_EQ(of("conv2d_dgrad 2x8x8x192 k=192 r=3 s=3 pad=1 stride=2 groups=3 a=f16"),
+            "stride: expected at most 8 phases of pixels for dgrad, got 12");
+  EXPECT_EQ(of("conv2d_dgrad 2x8x8x128 k=128 r=3 s=3 pad=1 stride=2 groups=2 a=f16 c=f16 beta=1"),
+            "epilogue: expected alpha * accum alone for a dgrad with a stride and groups");
+  EXPECT_EQ(of("conv2d_dgrad 2x8x8x128 k=128 r=3 s=3 pad=1 stride=2 groups=2 a=f16 "
+               "b=f16/strides=600,192,64"),
+            "B: expected adjacent filters for a dgrad with a stride and groups, got other strides");
   EXPECT_EQ(
       of("conv2d_dgrad 2x8x8x64 k=64 r=3 s=3 pad=1 stride=2 a=f16 epilogue=\"D = accum + "
          "rest\" rest=f16"),
       "epilogue operand rest: expected an input that varies along channels alone, for a dgrad "
       "with a stride");
-  EXPECT_EQ(of("conv2d_dgrad 2x8x8x128 k=128 r=3 s=3 pad=1 stride=2 groups=2 a=f16"),
-            "batch: expected one matrix for a dgrad with a stride, got 2 groups");
+  EXPECT_EQ(of("conv2d_dgrad 2x8x8x64 k=64 r=3 s=3 pad=1 stride=2 batch=images a=f16"),
+            "batch: expected one matrix for a dgrad with a stride, got 2 images");
   EXPECT_EQ(
       of("conv2d_dgrad 2x8x8x12 k=64 r=3 s=3 pad=1 stride=2 a=f16 b=f16/ld=16"),
       "out: expected channels in units of 16 bytes for a dgrad with a stride, got 24 bytes at "

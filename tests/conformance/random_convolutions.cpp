@@ -94,7 +94,9 @@ GemmProblem random_convolution(const Kernel& kernel, Choices& choices) {
     const auto stage = static_cast<std::int64_t>(128 / byte_width(rules.a.dtype));
     return groups * (has_stages ? stage * choices.between(1, 2) : draw_channels(rules, choices));
   };
-  std::int64_t groups = choices.percent(25) && !has_phases ? choices.between(2, 3) : 1;
+  std::int64_t groups = choices.percent(25) ? choices.between(2, 3) : 1;
+  // Of two groups sm90 has no more than eight phases, and no C beside them.
+  if (has_phases) groups = rules.has_c ? 1 : std::min<std::int64_t>(groups, 2);
   std::int64_t channels = draw_count(groups);
   std::int64_t filters = draw_count(groups);
   if (kernel.metadata().design_value("groups") == "depthwise") {

@@ -22,6 +22,10 @@ std::int64_t stage_elements(const GemmProblem& problem) noexcept {
   return abi::sm90_swizzle_bytes / static_cast<std::int64_t>(byte_width(problem.a.dtype));
 }
 
+std::int64_t count_taps(const Convolution& convolution) noexcept {
+  return std::int64_t{convolution.filter[0]} * convolution.filter[1] * convolution.filter[2];
+}
+
 std::int64_t whole_stages(const GemmProblem& problem, std::int64_t channels) noexcept {
   const std::int64_t stage = stage_elements(problem);
   return (channels + stage - 1) / stage * stage;
@@ -192,6 +196,12 @@ std::string find_kind_failure(const GemmProblem& problem) {
 
 }  // namespace
 
+bool are_filters_adjacent(const Convolution& convolution) noexcept {
+  const auto distance = tap_distance(convolution);
+  const std::int64_t taps = count_taps(convolution);
+  return taps == 1 || (distance && convolution.b_strides[0] == *distance * taps);
+}
+
 std::string find_sm90_conv_failure(const GemmProblem& problem) {
   const Convolution& convolution = *problem.convolution;
   std::string failure = find_pixel_failure(problem);
@@ -234,14 +244,6 @@ Sm90Form form_of(const GemmProblem& problem) noexcept {
   return static_cast<Sm90Form>(static_cast<int>(first) + convolution.dimensions - 1);
 }
 
-namespace {
-
-std::int64_t count_taps(const Convolution& convolution) {
-  return std::int64_t{convolution.filter[0]} * convolution.filter[1] * convolution.filter[2];
-}
-
-}  // namespace
-
 // A copy loads an atom of B's columns, a store has a staging tile of out's: both lie within a tap.
 std::int64_t tap_columns(const GemmProblem& problem) noexcept {
   const Convolution& convolution = *problem.convolution;
@@ -271,7 +273,7 @@ std::int64_t sm90_columns(const GemmProblem& problem) noexcept {
 }
 std::int64_t sm90_batches(const GemmProblem& problem) noexcept {
   return problem.convolution && has_phases(*problem.convolution)
-             ? count_phases(*problem.convolution)
+             ? count_phases(*problem.convolution) * problem.convolution->groups
              : problem.l;
 }
 
@@ -359,6 +361,12 @@ driver::TiledTensorMap filter_map(const void* data, const GemmProblem& problem, 
   map.byte_strides = {stride_bytes(problem, *tap_distance(convolution)),
                       stride_bytes(problem, convolution.b_strides[0]),
                       stride_bytes(problem, convolution.b_strides[0] * filters)};
+  if (!has_phases(convolution) || convolution.groups == 1) return map;
+  // The taps of all filters, one after the other: a group begins at its first filter's.
+  const std::int64_t taps = count_taps(convolution);
+  map.extents[1] = size(taps * (filters * (convolution.groups - 1) + 1));
+  map.extents[3] = 1;
+  map.byte_strides[0] = stride_bytes(problem, convolution.b_strides[0] / taps);
   return map;
 }
 

@@ -42,6 +42,10 @@ constexpr std::size_t spatial_of(std::size_t map_dimension) noexcept { return 3 
 // Elements of k in one stage, which are also the channels of a copy; and channels rounded up to
 // whole stages.
 std::int64_t stage_elements(const GemmProblem& problem) noexcept;
+// Taps of a filter.
+std::int64_t count_taps(const Convolution& convolution) noexcept;
+// True if each filter's taps follow those of the filter before, at one distance.
+bool are_filters_adjacent(const Convolution& convolution) noexcept;
 std::int64_t whole_stages(const GemmProblem& problem, std::int64_t channels) noexcept;
 
 // The first limit that a convolution exceeds, in words; empty if kernels take it.

@@ -59,14 +59,27 @@ std::string find_row_failure(const GemmProblem& problem) {
   return {};
 }
 
+// Groups are further phases, which the epilogue does not know. The filters of all of them are taps
+// of one tensor.
+std::string find_phase_group_failure(const GemmProblem& problem) {
+  const Convolution& convolution = *problem.convolution;
+  if (convolution.groups == 1) return {};
+  if (problem.c || problem.epilogue != default_epilogue)
+    return "epilogue: expected alpha * accum alone for a dgrad with a stride and groups";
+  if (!are_filters_adjacent(convolution))
+    return "B: expected adjacent filters for a dgrad with a stride and groups, got other strides";
+  return {};
+}
+
 }  // namespace
 
 std::string find_sm90_phase_failure(const GemmProblem& problem) {
   const Convolution& convolution = *problem.convolution;
-  if (problem.l != 1)
-    return fmt::format("batch: expected one matrix for a dgrad with a stride, got {} {}", problem.l,
-                       name(convolution.batch));
-  const std::int64_t phases = count_phases(convolution);
+  if (convolution.batch == ConvBatch::images && problem.l != 1)
+    return fmt::format("batch: expected one matrix for a dgrad with a stride, got {} images",
+                       problem.l);
+  if (std::string failure = find_phase_group_failure(problem); !failure.empty()) return failure;
+  const std::int64_t phases = count_phases(convolution) * convolution.groups;
   if (phases > abi::Sm90PhaseParams::most_phases)
     return fmt::format("stride: expected at most {} phases of pixels for dgrad, got {}",
                        abi::Sm90PhaseParams::most_phases, phases);
@@ -107,9 +120,9 @@ operation::Window window_of_phases(const Convolution& convolution) {
 
 namespace {
 
-// The map of the pixels of dx that belong to a phase.
+// The map of the pixels of dx that belong to a phase, with the channels of a group.
 driver::Im2colTensorMap map_of_phase(const GemmProblem& problem, const PhaseOperands& operands,
-                                     const First& first) {
+                                     const First& first, std::int64_t group) {
   const Convolution& convolution = *problem.convolution;
   const auto width = static_cast<std::int64_t>(byte_width(problem.out.dtype));
   const auto unsigned_of = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
@@ -121,7 +134,7 @@ driver::Im2colTensorMap map_of_phase(const GemmProblem& problem, const PhaseOper
       .swizzle = swizzle_of(operands.out_box.adjacent * static_cast<int>(width))};
   // A single pixel has no stride.
   std::int64_t bytes = std::max<std::int64_t>(problem.out.row_stride * width, widest_access);
-  std::int64_t offset = 0;
+  std::int64_t offset = group * problem.n * width;
   map.extents.fill(1);
   map.extents[0] = unsigned_of(problem.n);
   for (std::size_t at = 1; at <= convolution.dimensions; ++at) {
@@ -176,7 +189,8 @@ class PhaseMaps {
 
 // The window of a phase without taps: at pixels of the map of all phases, or at the only pixel of
 // an empty map.
-abi::TmaWindow window_without_taps(const GemmProblem& problem, const First& first, bool reads) {
+abi::TmaWindow window_without_taps(const GemmProblem& problem, const First& first,
+                                   std::int64_t group, bool reads) {
   const Convolution& convolution = *problem.convolution;
   const operation::Window all = window_of_phases(convolution);
   abi::TmaWindow window{};
@@ -186,8 +200,9 @@ abi::TmaWindow window_without_taps(const GemmProblem& problem, const First& firs
     window.step[d] = reads ? 1 : 0;
     window.lower[d] = reads ? static_cast<int>(all.origin[d]) : 0;
   }
-  window.taps[2] =
-      divisor_of(whole_stages(problem, std::max<std::int64_t>(convolution.filters, 1)));
+  const std::int64_t filters = convolution.filters / convolution.groups;
+  window.taps[2] = divisor_of(whole_stages(problem, std::max<std::int64_t>(filters, 1)));
+  window.first_channel = reads ? static_cast<int>(group * filters) : 0;
   return window;
 }
 
@@ -211,7 +226,7 @@ std::int64_t taps_of(const operation::WindowPart& part) {
   return part.a.taps[0] * part.a.taps[1] * part.a.taps[2];
 }
 
-void add_taps(const GemmProblem& problem, const operation::WindowPart& part,
+void add_taps(const GemmProblem& problem, const operation::WindowPart& part, std::int64_t group,
               abi::DgradPhase& phase) {
   const Convolution& convolution = *problem.convolution;
   abi::TmaWindow& window = phase.window;
@@ -222,10 +237,12 @@ void add_taps(const GemmProblem& problem, const operation::WindowPart& part,
   window.taps[0] = divisor_of(part.a.taps[1]);
   window.taps[1] = divisor_of(part.a.taps[2]);
   window.tap_count = static_cast<unsigned>(taps_of(part));
+  const std::int64_t filters = convolution.filters / convolution.groups;
   phase.filters = filters_of(convolution, part.b);
-  phase.k_blocks =
-      window.tap_count *
-      static_cast<unsigned>(whole_stages(problem, convolution.filters) / stage_elements(problem));
+  phase.filters.first += static_cast<int>(group * filters * count_taps(convolution));
+  phase.filters.batch_groups = 0;  // batches are phases
+  phase.k_blocks = window.tap_count *
+                   static_cast<unsigned>(whole_stages(problem, filters) / stage_elements(problem));
 }
 
 }  // namespace
@@ -262,13 +279,14 @@ void set_phases(const GemmProblem& problem, const PhaseOperands& operands,
   PhaseMaps maps(problem, operands, encode, params);
   abi::DgradPhase* phase = params.phases;
   for (const auto& [first, part] : order_phases(*problem.convolution, parts)) {
-    phase->out = encode(map_of_phase(problem, operands, first));
-    phase->window = window_without_taps(problem, first, operands.reads);
-    phase->images = maps.find(first);
-    phase->k_blocks = 1;
-    set_rows(*problem.convolution, first, *phase);
-    if (part != nullptr && operands.reads) add_taps(problem, *part, *phase);
-    ++phase;
+    for (std::int64_t group = 0; group < problem.convolution->groups; ++group, ++phase) {
+      phase->out = encode(map_of_phase(problem, operands, first, group));
+      phase->window = window_without_taps(problem, first, group, operands.reads);
+      phase->images = maps.find(first);
+      phase->k_blocks = 1;
+      set_rows(*problem.convolution, first, *phase);
+      if (part != nullptr && operands.reads) add_taps(problem, *part, group, *phase);
+    }
   }
 }
 
