@@ -37,7 +37,7 @@ tiled(const float* a, const float* b, float* out, int m, int n, int k, long long
 }
 )cuda";
 
-UserKernel describe() {
+UserKernel make_kernel() {
   const OperandRule rows{.dtype = DType::float32, .layout = LayoutRule::row};
   UserKernel kernel;
   kernel.name = "tiled";
@@ -60,7 +60,7 @@ UserKernel describe() {
 }  // namespace
 
 int main() {
-  const Kernel own = register_kernel(describe());
+  const Kernel own = register_kernel(make_kernel());
   const Device device = devices().empty() ? *parse_device("emulated:h200") : devices().front();
 
   // Discovery lists it among the others, and it gives reasons for what it does not support.

@@ -97,7 +97,7 @@ UserImages image_of_file(const char* path, const char* target) {
   return {image};
 }
 
-UserKernel describe(UserImages images) {
+UserKernel make_kernel(UserImages images) {
   const OperandRule rows{.dtype = DType::float32, .layout = LayoutRule::row};
   UserKernel kernel;
   kernel.name = "dot";
@@ -115,7 +115,7 @@ UserKernel describe(UserImages images) {
 int main(int count, char** words) try {
   const bool has_file = count == 3;
   const Kernel own =
-      register_kernel(describe(has_file ? image_of_file(words[1], words[2]) : images_of_ptx()));
+      register_kernel(make_kernel(has_file ? image_of_file(words[1], words[2]) : images_of_ptx()));
   // A cubin needs a GPU; PTX runs on an emulated one as well.
   const Device device = devices().empty() ? *parse_device("emulated:h200") : devices().front();
   std::printf("%s on %s\n", own.name().c_str(), to_string(device).c_str());
