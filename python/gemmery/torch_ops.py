@@ -8,6 +8,7 @@
     swish = gt.fused(lambda accum, bias: silu(accum + bias))
     y = swish(a, b, bias=bias)                             # traced here, once; inside torch.compile one operator
     y = gt.grouped_mm(tokens, experts, offs=ends)          # groups of rows, as in torch
+    y = gt.conv2d(images, filters, bias, padding=1)        # and its gradients
 
 Each operator has a fake kernel, so that torch.compile sees shapes without a graph break. The first call of a problem
 compiles: make it before a CUDA graph is captured (torch.compile's own graphs do).
@@ -22,13 +23,14 @@ from typing import Any
 import torch
 
 from gemmery import _core
+from gemmery._torch_conv import conv1d, conv2d, conv3d
 from gemmery._torch_grouped import grouped_mm
 from gemmery._torch_tensors import plain, refuse_derivatives, result_dtype, tags
 from gemmery.epilogue import EpilogueArguments, Program
 from gemmery.fusion.tracing import trace
 from gemmery.matmul import kernel_for, result_shape
 
-__all__ = ["Fused", "fused", "grouped_mm", "matmul"]
+__all__ = ["Fused", "conv1d", "conv2d", "conv3d", "fused", "grouped_mm", "matmul"]
 
 # torch keeps its operators, and with them this module, until the process ends; this is not a leak.
 _core.set_leak_warnings(False)
