@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "tests/support/served_convolutions.hpp"
@@ -56,35 +57,36 @@ GemmProblem problem_of(const ConvCase& conv, ConvKind kind, const Products& prod
 
 class ConvolutionOnDevices : public testing::TestWithParam<Served> {};
 
-TEST_P(ConvolutionOnDevices, awkward_geometries_are_within_the_bounds) {
-  const double most_flops = is_soak() ? 1e8 : 4e6;
-  Draw draw(tests::random_seed(), 1);
-  int count = 0;
-  const auto run = [&](const char* text) {
-    for (const ConvKind kind : kinds) {
-      if (!is_soak() && draw.below(8) > 0) continue;
-      const GemmProblem problem =
-          problem_of(tests::read_row(text).conv, kind, draw_products(GetParam(), draw));
-      if (problem.flops() > most_flops) continue;
-      expect_right_by_any({.problem = problem}, GetParam(), draw);
-      ++count;
-    }
-  };
-  tests::for_each_small_convolution(run);
-  EXPECT_GT(count, is_soak() ? 120 : 4);
-}
+class NastyConvolutionsOnDevices
+    : public testing::TestWithParam<std::tuple<Served, tests::NastyConvolution>> {
+ protected:
+  const Served& served() const { return std::get<0>(GetParam()); }
+  const tests::NastyConvolution& nasty() const { return std::get<1>(GetParam()); }
+};
 
-// More pixels than 16-bit counters can hold.
-TEST_P(ConvolutionOnDevices, many_pixels_are_within_the_bounds) {
-  Draw draw(tests::random_seed(), 1);
-  for (const char* const text : tests::big_convolutions) {
-    const ConvKind kind = kinds[static_cast<std::size_t>(draw.below(3))];
-    const GemmProblem problem =
-        problem_of(tests::read_row(text).conv, kind, draw_products(GetParam(), draw));
-    if (problem.flops() < (is_soak() ? 2e9 : 2e7))
-      expect_right_by_any({.problem = problem}, GetParam(), draw);
+// Every kind has kernels; a short run runs one in eight of the small ones.
+TEST_P(NastyConvolutionsOnDevices, all_kinds_are_within_the_bounds) {
+  static Draw draw(tests::random_seed(), 1);
+  for (const ConvKind kind : kinds) {
+    if (nasty().is_refused()) continue;
+    const Products products = draw_products(served(), draw);
+    const GemmProblem problem = tests::imaginary_problem(nasty().conv(), kind, products);
+    EXPECT_FALSE(kernels_of(problem, served()).empty())
+        << to_string(problem) << ": " << reason_of(problem, served());
+    if (tests::is_run(problem, nasty(), draw, 8))
+      expect_right_by_any({.problem = problem}, served(), draw);
   }
 }
+
+std::string name_of(const testing::TestParamInfo<std::tuple<Served, tests::NastyConvolution>>& it) {
+  const auto& [served, nasty] = it.param;
+  return std::string(served.family) + "_" + nasty.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(, NastyConvolutionsOnDevices,
+                         testing::Combine(testing::Values(simt, sm80),
+                                          testing::ValuesIn(tests::nasty_convolutions())),
+                         name_of);
 
 TEST_P(ConvolutionOnDevices, random_problems_are_within_the_bounds) {
   Draw draw(tests::random_seed(), 1);

@@ -2,9 +2,12 @@
 // Convolutions to test with: awkward geometries as text, and random ones.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <ostream>
 #include <random>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -29,12 +32,12 @@ inline Extents numbers(std::string_view text) {
   return list;
 }
 
-inline Extents for_both(const Extents& list) {
-  return list.size() == 1 ? Extents{list[0], list[0]} : list;
+inline Extents for_each_of(std::size_t dimensions, const Extents& list) {
+  return list.size() == 1 ? Extents(dimensions, list[0]) : list;
 }
 
 // N,H,W,C,K,R,S|padding (one, or h lower,h upper,w lower,w upper)|stride[|d dilation][|g
-// groups]>P,Q
+// groups]>P,Q; or in three dimensions N,D,H,W,C,K,T,R,S|...>O,P,Q.
 struct Row {
   ConvCase conv;
   Extents expected;
@@ -43,21 +46,29 @@ inline Row read_row(std::string_view text) {
   const std::size_t arrow = text.find('>');
   const auto fields = split(text.substr(0, arrow), '|');
   const Extents shape = numbers(fields[0]);
+  const std::size_t dimensions = (shape.size() - 3) / 2;
   const Extents padding = numbers(fields[1]);
+  const auto spatial = [&](std::size_t first) {
+    const auto begin = shape.begin() + static_cast<std::ptrdiff_t>(first);
+    return Extents(begin, begin + static_cast<std::ptrdiff_t>(dimensions));
+  };
   Row row{.conv = {.images = shape[0],
-                   .image = {shape[1], shape[2]},
-                   .channels = shape[3],
-                   .filters = shape[4],
-                   .filter = {shape[5], shape[6]},
-                   .lower = {padding[0], padding.size() == 1 ? padding[0] : padding[2]},
-                   .upper = {padding[padding.size() == 1 ? 0 : 1],
-                             padding[padding.size() == 1 ? 0 : 3]},
-                   .stride = for_both(numbers(fields[2])),
-                   .dilation = {1, 1}},
+                   .image = spatial(1),
+                   .channels = shape[dimensions + 1],
+                   .filters = shape[dimensions + 2],
+                   .filter = spatial(dimensions + 3),
+                   .lower = {},
+                   .upper = {},
+                   .stride = for_each_of(dimensions, numbers(fields[2])),
+                   .dilation = Extents(dimensions, 1)},
           .expected = numbers(text.substr(arrow + 1))};
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    row.conv.lower.push_back(padding[padding.size() == 1 ? 0 : 2 * d]);
+    row.conv.upper.push_back(padding[padding.size() == 1 ? 0 : 2 * d + 1]);
+  }
   for (std::size_t i = 3; i < fields.size(); ++i) {
     const Extents list = numbers(std::string_view(fields[i]).substr(1));
-    if (fields[i][0] == 'd') row.conv.dilation = for_both(list);
+    if (fields[i][0] == 'd') row.conv.dilation = for_each_of(dimensions, list);
     if (fields[i][0] == 'g') row.conv.groups = list[0];
   }
   return row;
@@ -108,12 +119,67 @@ inline constexpr const char* limits_convolutions[] = {"1,40,40,8,8,33,33|16|1>40
                                                       "1,300,300,8,8,3,3|128|1|d128>300,300",
                                                       "1,300,300,8,8,3,3|130|1|d130>300,300",
                                                       "1,40,40,8,16,5,5|0|1|d9>4,4"};
-// Extents above 2^16, with few elements.
-inline constexpr const char* big_convolutions[] = {"65537,1,1,8,8,1,1|0|1>1,1",
-                                                   "70000,2,2,8,8,3,3|1|1>2,2",
-                                                   "1,1,1000003,8,8,1,3|0,0,1,1|1>1,1000003"};
+// The last two have more than 2^31 elements.
+inline constexpr const char* big_convolutions[] = {
+    "65537,1,1,8,8,1,1|0|1>1,1", "70000,2,2,8,8,3,3|1|1>2,2",
+    "1,1,1000003,8,8,1,3|0,0,1,1|1>1,1000003", "1,4097,4097,128,8,1,1|0|1>4097,4097",
+    "2,1024,1024,16,1100,1,1|0|1>1024,1024"};
+// The last one has no output, and is refused.
 inline constexpr const char* empty_convolutions[] = {
-    "0,8,8,16,16,3,3|1|1>8,8", "1,8,8,0,16,3,3|1|1>8,8", "1,8,8,16,0,3,3|1|1>8,8"};
+    "0,8,8,16,16,3,3|1|1>8,8", "1,8,8,0,16,3,3|1|1>8,8", "1,8,8,16,0,3,3|1|1>8,8",
+    "1,2,2,8,8,5,5|0|1>0,0"};
+// The third one is torch's "same" padding with dilation 3, 2, 1; the last one is a video's.
+inline constexpr const char* deep_convolutions[] = {
+    "2,16,10,16,64,96,3,4,5|1,0,0,2,1,0|2,2,3|d2,2,3>7,3,2", "2,3,5,8,32,96,3,3,3|1|1>3,5,8",
+    "1,4,4,4,1,1,2,3,4|1,2,2,2,1,2|1|d3,2,1>4,4,4", "1,5,7,13,8,8,3,1,1|1,1,0,0,0,0|1>5,7,13",
+    "1,124,1282,722,16,16,1,3,3|0|1>124,1280,720"};
+
+// A case of the lists above by its number: "C01_tiny".
+struct NastyConvolution {
+  std::string name;
+  const char* text;
+
+  ConvCase conv() const { return read_row(text).conv; }
+  bool is_refused() const { return std::string_view(text).ends_with(">0,0"); }
+  // The largest of A, B and out.
+  double elements() const {
+    double most = 0;
+    for (const Extents& shape : shapes_of(conv(), ConvKind::fprop)) {
+      double count = 1;
+      for (const std::int64_t extent : shape) count *= static_cast<double>(extent);
+      most = std::max(most, count);
+    }
+    return most;
+  }
+};
+inline void PrintTo(const NastyConvolution& convolution, std::ostream* stream) {
+  *stream << convolution.text;
+}
+
+// All 77, in the order of their numbers.
+inline const std::vector<NastyConvolution>& nasty_convolutions() {
+  static const std::vector<NastyConvolution> all = [] {
+    std::vector<NastyConvolution> list;
+    const auto add = [&](const char* word, std::span<const char* const> texts) {
+      for (const char* const text : texts) {
+        const std::string number = std::to_string(list.size() + 1);
+        list.push_back(
+            {"C" + std::string(number.size() < 2 ? "0" : "") + number + "_" + word, text});
+      }
+    };
+    add("tiny", tiny_convolutions);
+    add("stride", strided_convolutions);
+    add("asymmetric", asymmetric_convolutions);
+    add("channels", channels_convolutions);
+    add("groups", grouped_convolutions);
+    add("limit", limits_convolutions);
+    add("big", big_convolutions);
+    add("zero", empty_convolutions);
+    add("three_dimensions", deep_convolutions);
+    return list;
+  }();
+  return all;
+}
 
 // The sizes of CUTLASS's tests that PyCUTLASS uses: N,H,W,C,K,R,S|padding|stride>P,Q.
 inline constexpr const char* kept_convolutions[] = {"1,1,1,64,8,1,1|1|1>3,3",
@@ -194,18 +260,6 @@ inline ConvCase draw_case(Draw& draw) {
     conv.image.push_back(from(least, least + (dimensions == 1 ? 30 : 8)));
   }
   return conv;
-}
-
-// Calls run(text) for all but the big ones.
-template <class Run>
-void for_each_small_convolution(Run&& run) {
-  for (const char* const text : tiny_convolutions) run(text);
-  for (const char* const text : strided_convolutions) run(text);
-  for (const char* const text : asymmetric_convolutions) run(text);
-  for (const char* const text : channels_convolutions) run(text);
-  for (const char* const text : grouped_convolutions) run(text);
-  for (const char* const text : limits_convolutions) run(text);
-  for (const char* const text : empty_convolutions) run(text);
 }
 
 }  // namespace gemmery::tests

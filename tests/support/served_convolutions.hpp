@@ -6,8 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <ostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -77,6 +79,32 @@ inline GemmProblem problem_of(const ConvCase& conv, ConvKind kind, const Product
   return ConvArguments(kind, of_a.view(), of_b.view(), of_out.view(), conv.settings(),
                        {.math = products.math})
       .problem();
+}
+
+// Tensors without memory, far apart.
+inline GemmProblem imaginary_problem(const ConvCase& conv, ConvKind kind,
+                                     const Products& products) {
+  const auto shapes = shapes_of(conv, kind);
+  std::uintptr_t begin = 0;
+  const auto view = [&](const Extents& shape, DType dtype) {
+    begin += std::uintptr_t{1} << 44;
+    return Tensor(reinterpret_cast<const void*>(begin), dtype,  // NOLINT: never read
+                  std::span<const std::int64_t>(shape));
+  };
+  const Tensor a = view(shapes[0], products.operands);
+  const Tensor b = view(shapes[1], products.operands);
+  return ConvArguments(kind, a, b, view(shapes[2], products.out), conv.settings(),
+                       {.math = products.math})
+      .problem();
+}
+
+// True if a case is small enough to be run on the emulator, and drawn: all of them in a soak, else
+// one in so many.
+inline bool is_run(const GemmProblem& problem, const NastyConvolution& nasty, Draw& draw,
+                   int one_in) {
+  const bool has_many_pixels = nasty.elements() > 5e5;  // little work for each
+  const double most_flops = (is_soak() ? 1e8 : 4e6) * (has_many_pixels ? 5 : 1);
+  return (is_soak() || draw.below(one_in) == 0) && problem.flops() <= most_flops;
 }
 
 }  // namespace gemmery::tests
