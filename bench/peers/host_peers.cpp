@@ -9,34 +9,30 @@
 // which say more on a machine that others use too. Both libraries are opened at run time; oneDNN
 // directly needs its header at build time.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include <dlfcn.h>
-
 #include <gemmery/discovery.hpp>
 
-#if __has_include(<oneapi/dnnl/dnnl.h>)
-#include <oneapi/dnnl/dnnl.h>
-#define HAS_ONEDNN_HEADER 1
-#else
-#define HAS_ONEDNN_HEADER 0
-#endif
+#include "onednn_functions.hpp"
+#include "pairs.hpp"
 
 namespace {
 
 using gemmery::DType;
 using gemmery::GemmArguments;
 using gemmery::Tensor;
+using gemmery::bench::open_library;
+#if HAS_ONEDNN_HEADER
+using gemmery::bench::succeeded;
+#endif
 
 // --- operands ---
 
@@ -93,7 +89,7 @@ struct Operands {
   }
 };
 
-using Run = std::function<void()>;
+using gemmery::bench::Run;
 
 // --- ours ---
 
@@ -110,8 +106,6 @@ Run our_kernel(const GemmArguments& arguments, const std::string& family) {
 }
 
 // --- theirs ---
-
-void* open_library(const char* soname) { return dlopen(soname, RTLD_NOW | RTLD_LOCAL); }
 
 Run openblas(Operands& operands) {
   using Sgemm = void(int, int, int, int, int, int, float, const float*, int, const float*, int,
@@ -132,18 +126,6 @@ Run openblas(Operands& operands) {
 }
 
 #if HAS_ONEDNN_HEADER
-
-#define ONEDNN_SONAME_OF(major) "libdnnl.so." #major
-#define ONEDNN_SONAME(major) ONEDNN_SONAME_OF(major)
-
-template <class Function>
-Function* onednn_function(Function*, const char* name) {
-  static void* const library = open_library(ONEDNN_SONAME(DNNL_VERSION_MAJOR));
-  return library == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(library, name));
-}
-#define ONEDNN(function) onednn_function(&function, #function)
-
-bool succeeded(dnnl_status_t status) { return status == dnnl_success; }
 
 dnnl_data_type_t onednn_type(DType dtype) {
   switch (dtype) {
@@ -226,23 +208,6 @@ Run onednn(Operands&) { return {}; }
 
 // --- pairs ---
 
-double seconds_of(const Run& run, int repeats) {
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < repeats; ++i) run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / repeats;
-}
-
-// Repeats that take about 10 ms.
-int choose_repeats(const Run& run) {
-  run();
-  return std::clamp(static_cast<int>(0.01 / std::max(1e-7, seconds_of(run, 3))), 1, 100000);
-}
-
-double quantile(std::vector<double> values, double q) {
-  std::ranges::sort(values);
-  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
-}
-
 struct Pair {
   std::string ours, theirs;
   Run our_run, their_run;
@@ -255,26 +220,8 @@ void compare(const Operands& operands, const Pair& pair, int pairs) {
     std::printf("not available: %s\n", !pair.our_run ? pair.ours.c_str() : pair.theirs.c_str());
     return;
   }
-  const int our_repeats = choose_repeats(pair.our_run);
-  const int their_repeats = choose_repeats(pair.their_run);
-  std::vector<double> ratios, ours, theirs;
-  for (int i = 0; i < pairs; ++i) {
-    // The order alternates.
-    const bool ours_first = i % 2 == 0;
-    if (ours_first) ours.push_back(seconds_of(pair.our_run, our_repeats));
-    theirs.push_back(seconds_of(pair.their_run, their_repeats));
-    if (!ours_first) ours.push_back(seconds_of(pair.our_run, our_repeats));
-    ratios.push_back(theirs.back() / ours.back());
-  }
   const double gflop = 2e-9 * std::pow(static_cast<double>(operands.side), 3);
-  std::printf(
-      "ratio %.3f (%.3f … %.3f)  ours %.1f, theirs %.1f GFLOP/s; of best times %.3f, ours %.1f, "
-      "theirs %.1f\n",
-      quantile(ratios, 0.5), quantile(ratios, 0.1), quantile(ratios, 0.9),
-      gflop / quantile(ours, 0.5), gflop / quantile(theirs, 0.5),
-      quantile(theirs, 0) / quantile(ours, 0), gflop / quantile(ours, 0),
-      gflop / quantile(theirs, 0));
-  std::fflush(stdout);
+  gemmery::bench::print_pairs(pair.our_run, pair.their_run, pairs, gflop);
 }
 
 void compare_size(std::int64_t side, int pairs) {
