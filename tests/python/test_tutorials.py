@@ -47,5 +47,6 @@ def test_every_subject_has_one():
         "03_your_own_kernel",
         "04_host_latency",
         "05_save_and_load",
+        "06_residual_block",
     ]
     assert gemmery.version()
