@@ -69,11 +69,17 @@ Tensor epilogue_view(std::string_view operand, const Tensor& tensor, const Tenso
 
 // --- numbers -------------------------------------------------------------------------------------
 
+// Of numbers: bytes are one, too, but mean text.
+bool is_sequence(nb::handle given) {
+  return PySequence_Check(given.ptr()) != 0 && !nb::isinstance<nb::str>(given) &&
+         !nb::isinstance<nb::bytes>(given) && !nb::isinstance<nb::bytearray>(given);
+}
+
 PerDimension read_numbers(nb::handle given, std::string_view name) {
   std::int64_t number = 0;
   if (nb::try_cast(given, number)) return number;
   std::vector<std::int64_t> numbers;
-  if (nb::isinstance<nb::str>(given) || !nb::hasattr(given, "__iter__"))
+  if (!is_sequence(given))
     refuse(name, "a whole number, or one for each spatial dimension", class_name(given));
   for (const nb::handle one : given) {
     if (!nb::try_cast(one, number)) refuse(name, "whole numbers", class_name(one));
