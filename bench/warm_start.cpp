@@ -36,7 +36,7 @@ double milliseconds(Clock::duration elapsed) {
 
 // --- one process --------------------------------------------------------------------------------
 
-// What the process reports to the one that started it.
+// The report of a process to the one that started it.
 struct Start {
   double launchable_ms = 0;   // compile(arguments), including loading
   double result_ms = 0;       // and the first launch, until its result is available

@@ -25,7 +25,7 @@ enum class ConvMode : std::uint8_t { cross_correlation, convolution };
 GEMMERY_API std::string_view name(ConvMode mode) noexcept;
 GEMMERY_API std::optional<ConvMode> parse_conv_mode(std::string_view word) noexcept;
 
-// What the matrices of a problem's batch are: one per group of channels (a single one without
+// The matrices of a problem's batch: one per group of channels (a single one without
 // groups), or one per image.
 enum class ConvBatch : std::uint8_t { groups, images };
 GEMMERY_API std::string_view name(ConvBatch batch) noexcept;

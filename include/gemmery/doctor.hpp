@@ -27,7 +27,7 @@ struct DoctorReport {
   std::vector<LibraryFinding> libraries;
   std::vector<std::string> gpus;      // one line each; empty without a driver
   std::vector<std::string> emulated;  // devices that are always here: "emulated:h200"
-  // Of known devices, by name: the facts that no source confirms, such as "clock".
+  // For known devices, by name: the facts that no source confirms, such as "clock".
   std::map<std::string, std::string> unconfirmed_facts;
   CacheReport cache;  // of compiled code, on disk
 };

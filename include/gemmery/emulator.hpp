@@ -23,7 +23,7 @@ namespace gemmery {
 
 // --- faults -------------------------------------------------------------------------------------
 
-// What a kernel did wrong, and where. Unknown fields keep their defaults.
+// A fault of a kernel and its place. Unknown fields keep their defaults.
 struct EmulatorFaultDetails {
   std::string kind;    // "race", "out of bounds", "deadlock", ...
   std::string report;  // all of it, to be printed: what, where, the other side, the seed

@@ -11,7 +11,7 @@
 
 namespace gemmery {
 
-// What the array of sizes holds. There are G groups; T is the number of elements along the extent
+// The form of the array of sizes. There are G groups; T is the number of elements along the extent
 // that differs, in all groups and the gaps between them.
 enum class GroupSizes : std::uint8_t {
   ends,    // G: where each group ends; the first one starts at 0 (torch's offs)
@@ -29,7 +29,7 @@ enum class Ragged : std::uint8_t { m, n, k };
 GEMMERY_API std::string_view name(Ragged ragged) noexcept;
 GEMMERY_API std::optional<Ragged> parse_ragged(std::string_view word) noexcept;
 
-// What a kernel does to rows (or columns) of out that belong to no group.
+// The treatment of rows (or columns) of out that belong to no group.
 enum class OutsideGroups : std::uint8_t { untouched, zero };
 GEMMERY_API std::string_view name(OutsideGroups outside) noexcept;
 GEMMERY_API std::optional<OutsideGroups> parse_outside_groups(std::string_view word) noexcept;

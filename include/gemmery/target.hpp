@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What code is compiled for: "sm_80", "sm_90a", "sm_100f" or "cpu".
+// The target of compiled code: "sm_80", "sm_90a", "sm_100f" or "cpu".
 #pragma once
 
 #include <compare>

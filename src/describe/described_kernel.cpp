@@ -81,7 +81,7 @@ bool fits_in(const std::array<int, 3>& values, int most) {
                                  text_of(tile.threadblock_shape)));
 }
 
-// What both families require of a tile before it becomes a design.
+// The requirements of both families for a tile before it becomes a design.
 void check_tile(const TileDescription& tile) {
   if (!fits_in(tile.threadblock_shape, 512)) refuse_shape(tile, "three extents from 1 to 512");
   if (!fits_in(tile.warp_count, 32)) refuse_warps(tile, "three counts from 1 to 32");

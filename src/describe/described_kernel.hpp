@@ -21,7 +21,7 @@ struct KSlices {
 // Layouts are RowMajor and ColumnMajor.
 OperandRules rules_of(const GemmDescription& description, bool has_c);
 
-// What of a kernel is not in its description.
+// The properties of a kernel that are not in its description.
 struct KernelForm {
   KSlices slices = {};
   EpilogueId epilogue = default_epilogue;

@@ -71,7 +71,7 @@ CompiledCode Builder::find_or_compile(const CacheKey& expected, const CompileReq
   return code;
 }
 
-// What was kept stays until better code replaces it.
+// Kept code stays until better code replaces it.
 CompiledCode Builder::compile_in_place(const CacheKey& expected, const CompileRequest& request) {
   compiler_.open();
   CompiledCode code = compiler_.compile(request);

@@ -23,7 +23,7 @@ class CodeCache {
 
   struct Found {
     std::optional<CompiledCode> code;
-    // Of missing code; none if processes cannot wait for each other.
+    // The lock for missing code; none if processes cannot wait for each other.
     std::unique_ptr<Claim> claim = nullptr;
   };
 

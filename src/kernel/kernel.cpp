@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all kernels share: metadata, `supports`, and delegation to the family or artifact.
+// Functions of all kernels: metadata, `supports`, and delegation to the family or artifact.
 #include <gemmery/error.hpp>
 #include <gemmery/family.hpp>
 #include <gemmery/history.hpp>

@@ -7,7 +7,7 @@
 
 namespace gemmery::model {
 
-// Of the t tiles of a group each of n blocks takes t / n, and t % n successive blocks, beginning
+// Each of n blocks computes t / n of the t tiles of a group, and t % n successive blocks, beginning
 // with the next one, take one more. `steps` has the differences between the work of successive
 // blocks.
 GroupLoad load_of_groups(std::span<const GroupTiles> groups, int blocks) {

@@ -205,7 +205,7 @@ std::int64_t line_distance(const MatrixType& type, std::int64_t rows, std::int64
   return columns > 1 ? type.column_stride : 0;
 }
 
-// What all matrices of an operand promise. `has_lines`: rows (columns) are apart.
+// The alignment that all matrices of an operand have. `has_lines`: rows (columns) are apart.
 struct ListPromise {
   int alignment = 16;
   std::int64_t farthest = 0;  // distance of rows (columns)

@@ -40,7 +40,7 @@ class Descriptor {
   const FileCalls* calls_;
 };
 
-// Whose files are trusted: the user's own, or also root's.
+// The owners whose files are trusted: the user, or also root.
 enum class Owner : bool { user, user_or_root };
 
 // Facts of a file or folder, without opening it.

@@ -34,7 +34,7 @@ class SharedLibrary {
   std::string path_;
 };
 
-// What a search found, or every place that was tried with the loader's words.
+// The result of a search: the library, or every place that was tried with the loader's message.
 struct LibrarySearch {
   std::optional<SharedLibrary> library;
   std::vector<std::string> tried;

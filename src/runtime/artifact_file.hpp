@@ -34,7 +34,7 @@ struct StoredField {
   friend bool operator==(const StoredField&, const StoredField&) = default;
 };
 
-// What an epilogue requires of an operand; the numbers are those of EpilogueOperandRule.
+// The rule for an operand of an epilogue; the numbers are those of EpilogueOperandRule.
 struct StoredOperand {
   std::string name;
   std::uint8_t flags = 0;  // 1 number, 2 output, 4 varies along l, 8 m, 16 n

@@ -10,7 +10,7 @@ namespace gemmery::abi {
 /// same for a list of problems.
 enum class GroupSchedule : unsigned char { none, device, persistent, host, list };
 
-/// What indices address: nothing, rows of A and out, or columns of B and out.
+/// The use of indices: none, rows of A and out, or columns of B and out.
 enum class IndexedExtent : unsigned char { none, rows, columns };
 
 }  // namespace gemmery::abi

@@ -40,7 +40,7 @@ struct PixelRows {
   }
 };
 
-/// What a tap and a channel add to offsets, in elements, and to coordinates.
+/// The offsets in elements, and the coordinates, that a tap and a channel add.
 template <int dimensions>
 __device__ __forceinline__ abi::Int64 offset_of_tap(const abi::WindowParams& window,
                                                     const WindowPart& tap) {
@@ -165,7 +165,7 @@ class WindowedRows {
   const char* sources_[Shares::passes];
 };
 
-/// What all copies of lines of k have in common. Along a line taps with their channels, or channels
+/// The common part of all copies of lines of k. Along a line taps with their channels, or channels
 /// of a filter, are adjacent.
 template <abi::StagedOperand operand, int threads>
 class WindowedLines {

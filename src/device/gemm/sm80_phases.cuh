@@ -45,7 +45,7 @@ __device__ __forceinline__ void for_each_phased_sm80_tile(const abi::Sm80PhasePa
                    .row = first_row,
                    .column = position.column * static_cast<unsigned>(design.tile_n)},
         .first_k = 0,
-        // Of reductions: where the tile begins if the tiles of all phases are counted.
+        // For reductions: the tile's start if the tiles of all phases are counted.
         .group = {.ragged = abi::RaggedExtent::m,
                   .group = 0,
                   .begin = position.row * static_cast<unsigned>(design.tile_m),

@@ -114,7 +114,7 @@ class FoundGroupTiles {
   }
 
  private:
-  // Of a tile along the extent that differs; and tiles along the other one.
+  // The size of a tile along the extent that differs; and the number of tiles along the other one.
   __device__ unsigned tile_extent() const {
     return static_cast<unsigned>(is_of_n() ? design.tile_n : design.tile_m);
   }

@@ -42,7 +42,7 @@ __device__ __forceinline__ MatrixDescriptor describe_matrix(unsigned shared, uns
 /// Bytes of k that one wgmma multiplies.
 constexpr unsigned step_bytes = 32;
 
-/// What to add to a descriptor for the next step of k, and for the next 64 rows.
+/// The increments of a descriptor for the next step of k, and for the next 64 rows.
 GEMMERY_HOST_DEVICE
 constexpr unsigned next_step(abi::Major major) {
   return (major == abi::Major::k ? step_bytes : 16U * abi::sm90_swizzle_bytes) / 16;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decoders of ordinary instructions share: reading modifiers and operands.
+// Shared by decoders of ordinary instructions: reading modifiers and operands.
 #include "emulator/instruction/form.hpp"
 
 #include <cstdlib>

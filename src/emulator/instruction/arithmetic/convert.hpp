@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of cvt and mov share.
+// Shared by the files of cvt and mov.
 #pragma once
 
 #include <cstdint>

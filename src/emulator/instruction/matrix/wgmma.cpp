@@ -193,7 +193,7 @@ void collect_a(const Warp& warp, std::span<const OperandSlot> registers, std::by
   std::memcpy(to, words.data(), sizeof words);
 }
 
-// What one warp multiplies, as packed rows.
+// The operands of one warp, as packed rows.
 struct WarpOperands {
   alignas(64) std::array<std::byte, rows_per_warp * wgmma_row_bytes> a;
   alignas(64) std::array<std::byte, most_columns * wgmma_row_bytes> b;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the mbarrier instructions do to the object, and which uses are faults.
+// The effects of mbarrier instructions on the object, and the uses that are faults.
 #pragma once
 
 #include <cstdint>

@@ -105,7 +105,7 @@ std::string find_stride_failure(const GemmProblem& problem, bool is_a,
   return {};
 }
 
-// Of the operand in im2col mode: TMA copies no fewer bytes of a pixel.
+// For the operand in im2col mode: TMA cannot copy fewer bytes of a pixel.
 std::string find_pixel_failure(const GemmProblem& problem) {
   const std::int64_t channels = all_channels(*problem.convolution);
   const std::int64_t bytes = channels * static_cast<std::int64_t>(byte_width(problem.a.dtype));

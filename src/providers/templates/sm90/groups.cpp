@@ -181,7 +181,7 @@ std::string find_sm90_group_failure(const Query& query) {
 
 namespace {
 
-// What stands between a tile and a problem, in the order in which it is looked for.
+// The constraints of a tile for a problem, in the order in which they are checked.
 enum class GroupMisfit : std::uint8_t { count, labels, registers, shared_memory, indices, none };
 
 // A tile for groups, fitted to a problem.

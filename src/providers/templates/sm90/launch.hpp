@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the launches of all sm90 kernels share.
+// Code that the launches of all sm90 kernels share.
 #pragma once
 
 #include <gemmery/device.hpp>

@@ -156,7 +156,7 @@ GemmProblem product_of(const OperandRules& rules, const GemmProblem& problem) {
   GemmProblem product = problem_of_product(rules, problem);
   product.k = sm90_depth(problem);
   product.n = sm90_columns(problem);
-  // Of a dgrad with a stride each pixel meets its share of the taps.
+  // In a dgrad with a stride each pixel has its share of the taps.
   if (problem.convolution && has_phases(*problem.convolution))
     product.k = std::max<std::int64_t>(product.k / count_phases(*problem.convolution), 1);
   return product;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program requires of an sm90 kernel: inputs by TMA, registers, shared memory.
+// The requirements of a program in an sm90 kernel: inputs by TMA, registers, shared memory.
 #pragma once
 
 #include <gemmery/epilogue.hpp>
@@ -39,7 +39,7 @@ class ProgramFit {
   int stages(const Sm90Candidate& candidate) const noexcept;
 
  private:
-  // What depends only on the width of staging tiles.
+  // Values that depend only on the width of staging tiles.
   struct Width {
     int staging_columns;
     bool is_walked;  // TMA can load all inputs that it would have to
