@@ -51,6 +51,8 @@ BELOW = {
     "sources": "**/*.md",
 }
 
+FOLDERS = {"docs/rooms": "Rooms", "docs/decisions": "Decisions", "examples": "Examples"}
+
 
 # --- the environment --------------------------------------------------------------------------------------------------
 
@@ -128,7 +130,7 @@ class Stage:
             self.linked.add(file)
             inside = file.removeprefix(f"{name}/")
             rows.append(f"- [{self.title(file)}]({inside + '.md' if is_source(file) else inside})")
-        self.write(f"{name}/index.md", f"# `{name}`\n\n" + "\n".join(rows) + "\n")
+        self.write(f"{name}/index.md", f"# {FOLDERS.get(name, f'`{name}`')}\n\n" + "\n".join(rows) + "\n")
 
 
 def is_source(name: str) -> bool:

@@ -14,7 +14,7 @@ _NAMES = [
     re.compile(r"^(?:inline |static )?constexpr\s[^(=]*?(\w+)\s*="),
     re.compile(r"(operator[^\s(]+|~?\w+)\s*\("),
 ]
-_LEFT_OUT = re.compile(r"^(#(pragma|include|if|endif|else|ifdef|ifndef)\b.*|(inline )?namespace \w.*\{|\}  // namespace.*|extern \"C\" \{|\}  // extern.*)$")
+_LEFT_OUT = re.compile(r"^(#define \w+_H|#(pragma|include|if|endif|else|ifdef|ifndef)\b.*|(inline )?namespace \w.*\{|\}  // namespace.*|extern \"C\" \{|\}  // extern.*)$")
 _FORWARD = re.compile(r"^(class|struct|enum class) \w+;$")
 
 
@@ -40,6 +40,7 @@ def _is_comment(line: str) -> bool:
 
 def _text_of(comment: list[str]) -> str:
     stripped = [re.sub(r"^///? ?", "", line) for line in comment]
+    stripped = [re.sub(r"^-+ (.*?) -+$", r"\1:", line) for line in stripped]  # the name of a part
     # Examples stand two spaces in; Markdown takes four for code.
     return escaped("\n".join(f"    {line}" if line.startswith("  ") else line for line in stripped))
 
