@@ -23,7 +23,7 @@ PYTHON = python tests/python tests/packaging bench/python_host_times.py $(wildca
 BUILD_FOR_GPU = $(if $(PREBUILT),,build-tests)
 GPU_TESTS = $(or $(PREBUILT),$(RELEASE))
 
-.PHONY: help run test soak test-gpu soak-gpu race-gpu race-list bench coverage format lint site sizes clean setup build-tests
+.PHONY: help run test soak test-gpu soak-gpu race-gpu race-list bench coverage format lint site wheel sizes clean setup build-tests
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -72,6 +72,9 @@ lint: ## layers, formatting, types, spelling
 
 site: ## the documentation as a site, with a reference of C++ and Python: build/site/html/index.html
 	@$(IN) python3 tools/make_site.py
+
+wheel: ## the wheel of the Python package for this Python, built into build/wheel and tried in an empty environment
+	@$(IN) python3 tools/make_wheel.py
 
 sizes: ## lines per room and the longest files and functions
 	@python3 tools/report_sizes.py

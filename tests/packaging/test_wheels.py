@@ -163,6 +163,8 @@ def test_a_wheel_holds_the_package_one_module_and_nothing_else(wheel_of, version
         held = {name for name in wheel.namelist() if not name.endswith("/")}
     packaged = {f"gemmery/{path.relative_to(ROOT / 'python/gemmery')}" for path in (ROOT / "python/gemmery").rglob("*")
                 if path.is_file() and path.suffix != ".pyc"}  # fmt: skip
+    device = (*(ROOT / "src/device").rglob("*.*"), *(ROOT / "include/gemmery").glob("*.def"))
+    packaged |= {f"gemmery/include/{re.sub('^(src|include)/', '', str(path.relative_to(ROOT)))}" for path in device}
     (module,) = {name for name in held if name.endswith(".so")}
     assert re.fullmatch(r"gemmery/_core\.abi3\.so" if is_stable(version) else r"gemmery/_core\.cpython-\d+-[\w-]+\.so", module)
     metadata = f"gemmery-{VERSION}.dist-info"
@@ -181,6 +183,7 @@ def test_a_wheels_metadata_is_that_of_the_project(wheel_of, version):
     assert {name.strip() for name in re.findall(r"^Provides-Extra:(.*)$", text, re.MULTILINE)} == {
         "torch",
         "tutorials",
+        "notebook",
         "nvrtc",
         "dev",
     }
