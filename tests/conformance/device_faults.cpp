@@ -874,9 +874,10 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 61> names{"simt",
+  constexpr std::array<std::string_view, 63> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
+                                                   "simt, reductions of indexed groups",
                                                    "simt, lists",
                                                    "simt, fprop",
                                                    "simt, dgrad",
@@ -893,6 +894,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 coop, scattered groups",
                                                    "sm90 coop, weighted groups",
                                                    "sm90 coop, gathered groups",
+                                                   "sm90 coop, gathered groups, zeros",
                                                    "sm90 coop, reductions of groups",
                                                    "sm90 coop, lists",
                                                    "sm90 1x2 coop, fprop",
@@ -952,7 +954,9 @@ SoundProgram program_of(SoundKernel kernel) noexcept {
     return {"D = accum + bias; total = sum(D); columns = max(accum); peak = max(abs(D))",
             "bias=f32[n] total=f32[1] columns=f32[n] peak=f32[1]"};
   if (kernel == SoundKernel::wgmma_weights)
-    return {"D = (accum + bias) * weight", "bias=f32[l,n] weight=f32[m]"};
+    return {"D = (accum + bias) * weight + more", "bias=f32[l,n] weight=f32[m] more=f32[m,n]"};
+  if (kernel == SoundKernel::indexed_sums)
+    return {"D = accum * 2; sums = sum(accum); rows = max(D)", "sums=f32[l,n] rows=f32[m]"};
   if (kernel == SoundKernel::wgmma_group_sums)
     return {"D = accum * 2; sums = sum(accum); peak = amax(D); rows = max(D)",
             "sums=f32[l,n] peak=f32[l,1] rows=f32[m]"};

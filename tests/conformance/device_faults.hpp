@@ -17,6 +17,7 @@ enum class SoundKernel : std::uint8_t {
   simt,
   groups,          // simt, grouped problems
   indexed_groups,  // simt, with rows by index
+  indexed_sums,    // likewise, with a program's reductions
   listed,          // simt, lists of problems
   conv_fprop,      // simt, convolutions: pixels of A by taps
   conv_dgrad,      // both operands by pixel and tap
@@ -33,6 +34,7 @@ enum class SoundKernel : std::uint8_t {
   wgmma_scatter,     // rows of groups by index
   wgmma_weights,     // rows of groups by index, with a program that multiplies them by weights
   wgmma_gather,      // rows of A by index
+  wgmma_rounded,     // float32 rows of A that indices name, in tf32; zeros outside of groups
   wgmma_group_sums,  // grouped problems, with a program's reductions
   wgmma_listed,      // lists of problems, with a C
   wgmma_fprop,       // convolutions, images in im2col mode; a pair of blocks shares A

@@ -73,7 +73,8 @@ constexpr SimtTile tile_of_two_slices{
 SimtTile simt_tile_of(SoundKernel kernel) {
   SimtTile tile = tile_of_two_slices;
   if (kernel == SoundKernel::groups) tile.form = templates::SimtForm::ordered;
-  if (kernel == SoundKernel::indexed_groups) tile.form = templates::SimtForm::indexed_rows;
+  if (kernel == SoundKernel::indexed_groups || kernel == SoundKernel::indexed_sums)
+    tile.form = templates::SimtForm::indexed_rows;
   if (kernel == SoundKernel::listed) tile.form = templates::SimtForm::listed;
   if (kernel == SoundKernel::conv_fprop) tile.form = templates::SimtForm::fprop;
   if (kernel == SoundKernel::conv_dgrad) tile.form = templates::SimtForm::dgrad;
@@ -129,6 +130,8 @@ templates::Sm90Form form_of(SoundKernel kernel) {
       return scattered_groups;
     case SoundKernel::wgmma_gather:
       return gathered_groups;
+    case SoundKernel::wgmma_rounded:
+      return gathered_groups_with_zeros;
     case SoundKernel::wgmma_listed:
       return templates::Sm90Form::listed;
     case SoundKernel::wgmma_fprop:
@@ -150,16 +153,13 @@ templates::Sm90Form form_of(SoundKernel kernel) {
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
   constexpr SoundKernel with_two_consumers[] = {
-      SoundKernel::cooperative,      SoundKernel::chained,
-      SoundKernel::reduction,        SoundKernel::parallel,
-      SoundKernel::serial,           SoundKernel::transposed,
-      SoundKernel::promoted,         SoundKernel::promoted_parts,
-      SoundKernel::transposed_parts, SoundKernel::part_reduction,
-      SoundKernel::registers,        SoundKernel::pointers,
-      SoundKernel::wgmma_groups,     SoundKernel::wgmma_scatter,
-      SoundKernel::wgmma_weights,    SoundKernel::wgmma_gather,
-      SoundKernel::wgmma_outside,    SoundKernel::wgmma_group_sums,
-      SoundKernel::wgmma_listed,     SoundKernel::far,
+      SoundKernel::cooperative,      SoundKernel::chained,        SoundKernel::reduction,
+      SoundKernel::parallel,         SoundKernel::serial,         SoundKernel::transposed,
+      SoundKernel::promoted,         SoundKernel::promoted_parts, SoundKernel::transposed_parts,
+      SoundKernel::part_reduction,   SoundKernel::registers,      SoundKernel::pointers,
+      SoundKernel::wgmma_groups,     SoundKernel::wgmma_scatter,  SoundKernel::wgmma_weights,
+      SoundKernel::wgmma_gather,     SoundKernel::wgmma_rounded,  SoundKernel::wgmma_outside,
+      SoundKernel::wgmma_group_sums, SoundKernel::wgmma_listed,   SoundKernel::far,
       SoundKernel::bf16_parts,       SoundKernel::tf32_parts};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
@@ -316,6 +316,14 @@ OperandRules sm90_rules(SoundKernel kernel) {
   if (kernel == SoundKernel::far || kernel == SoundKernel::pointers ||
       kernel == SoundKernel::wgmma_phases) {
     rules.c = rules.out;
+    rules.has_c = true;
+  }
+  if (kernel == SoundKernel::wgmma_rounded) {
+    rules.a.dtype = rules.b.dtype = DType::float32;
+    rules.math = Math::tf32;
+  }
+  if (kernel == SoundKernel::wgmma_scatter) {
+    rules.c = {.dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};
     rules.has_c = true;
   }
   if (kernel == SoundKernel::wgmma_listed) {
@@ -538,7 +546,8 @@ class DeviceMutants final : public runtime::DeviceFamily {
     if (is_depthwise(sound))
       return Kernel(*this, depthwise_rules(), marked(depthwise_tile_of(sound), mark),
                     epilogue_of(sound));
-    return is_simt(sound) ? Kernel(*this, simt_rules(sound), marked(simt_tile_of(sound), mark))
+    return is_simt(sound) ? Kernel(*this, simt_rules(sound), marked(simt_tile_of(sound), mark),
+                                   epilogue_of(sound))
                           : Kernel(*this, sm90_rules(sound), marked(sm90_tile_of(sound), mark),
                                    epilogue_of(sound));
   }
@@ -572,6 +581,12 @@ std::string program_line(SoundKernel kernel, const Extents& extents) {
     return fmt::format(
         "grouped_gemm {}x{}x{} groups={} scatter=i32/of={} a=bf16 out=f32 epilogue=\"{}\" {}",
         extents.m, extents.n, extents.k, 9 * extents.l, extents.m + 60, program.text,
+        program.operands);
+  if (kernel == SoundKernel::indexed_sums)
+    return fmt::format(
+        "grouped_gemm {}x{}x{} groups={} gather=i32/of=37 scatter=i32/of={} a=f32 epilogue=\"{}\" "
+        "{}",
+        extents.m, extents.n / 4, extents.k, 9 * extents.l, extents.m + 60, program.text,
         program.operands);
   if (kernel == SoundKernel::wgmma_group_sums)
     return fmt::format("grouped_gemm {}x{}x{} groups={} a=bf16 out=f32 epilogue=\"{}\" {}",

@@ -67,8 +67,10 @@ constexpr const char* wgmma_gather_lines[] = {
     "grouped_gemm 900x72x40 groups=40 ends=i64/align=8 gather=i64/of=1000/divide=3 a=bf16 out=f32",
     "grouped_gemm 300x72x264 groups=5 gather=i32/of=50 a=bf16 out=f32"};
 constexpr const char* wgmma_scatter_lines[] = {
-    "grouped_gemm 900x72x40 groups=40 ends=i64/align=8 scatter=i64/of=1000 a=bf16 out=f32",
-    "grouped_gemm 300x70x136 groups=5 scatter=i32/of=250 a=bf16 b=bf16/ld=72 out=f32/ld=72"};
+    "grouped_gemm 900x72x40 groups=40 ends=i64/align=8 scatter=i64/of=1000 a=bf16 out=f32 c=f32 "
+    "beta=1",
+    "grouped_gemm 300x70x136 groups=5 scatter=i32/of=250 a=bf16 b=bf16/ld=72 out=f32/ld=72 c=f32 "
+    "beta=0.5"};
 constexpr const char* mma_table_lines[] = {
     "grouped_gemm 300x64x40 groups=70 ends=i64/host/align=8 a=bf16 out=f32",
     "grouped_gemm 64x304x40 groups=40 ragged=n counts=i32/host/align=8 a=bf16 out=f32",
@@ -138,6 +140,10 @@ constexpr const char* list_lines[] = {
 constexpr const char* mma_list_lines[] = {
     "grouped_gemm 90x64x40 groups=9 list=host a=bf16 b=bf16 out=f32",
     "grouped_gemm 64x96x72 groups=40 list=host a=bf16 b=bf16 out=f32:c"};
+constexpr const char* wgmma_rounded_lines[] = {
+    "grouped_gemm 900x72x40 groups=40 ends=i64/align=8 gather=i64/of=1000/divide=3 outside=zero "
+    "a=f32 math=tf32",
+    "grouped_gemm 300x72x136 groups=5 gather=i32/of=50 outside=zero a=f32 math=tf32"};
 // Lists that include problems of several tiles, and problems with K = 0.
 constexpr const char* wgmma_list_lines[] = {
     "grouped_gemm 300x70x136 groups=9 list=host a=bf16 b=bf16/ld=72 out=f32 c=f32 beta=0.5",
@@ -229,6 +235,8 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
     return {std::begin(wgmma_group_lines), std::end(wgmma_group_lines)};
   if (kernel == SoundKernel::wgmma_gather)
     return {std::begin(wgmma_gather_lines), std::end(wgmma_gather_lines)};
+  if (kernel == SoundKernel::wgmma_rounded)
+    return {std::begin(wgmma_rounded_lines), std::end(wgmma_rounded_lines)};
   if (kernel == SoundKernel::wgmma_listed)
     return {std::begin(wgmma_list_lines), std::end(wgmma_list_lines)};
   if (kernel == SoundKernel::wgmma_scatter)

@@ -9,6 +9,7 @@ namespace {
 constexpr auto groups = SoundKernel::groups;
 constexpr auto indexed = SoundKernel::indexed_groups;
 constexpr auto listed = SoundKernel::listed;
+constexpr auto indexed_sums = SoundKernel::indexed_sums;
 
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = groups},
@@ -102,6 +103,17 @@ constexpr DeviceFault fault_table[] = {
      .kernel = indexed,
      .edits = {{{".scatter = &params.scatter}", ".scatter = &params.gather}"}}}},
 
+    {.name = "nothing", .kernel = indexed_sums},
+    {.name = "a row's result goes to the row in the groups' order",
+     .kernel = indexed_sums,
+     .edits = {{{"row_of_out = static_cast<unsigned>(region_.row_of_out(row));", ""}}}},
+    {.name = "rows of no index have results",
+     .kernel = indexed_sums,
+     .edits = {{{"if (region_.row_of_out(row) == no_element) continue;", ""}}}},
+    {.name = "values are not reduced",
+     .kernel = indexed_sums,
+     .edits = {{{"reductions.take(results, program.columns_left(0), thread_row, thread_column);",
+                 "(void)reductions;"}}}},
     {.name = "nothing", .kernel = listed},
     {.name = "the first of problems that begin at one tile has it",
      .kernel = listed,

@@ -10,6 +10,7 @@ constexpr auto groups = SoundKernel::wgmma_groups;
 constexpr auto outside = SoundKernel::wgmma_outside;
 constexpr auto scatter = SoundKernel::wgmma_scatter;
 constexpr auto gather = SoundKernel::wgmma_gather;
+constexpr auto rounded = SoundKernel::wgmma_rounded;
 constexpr auto weights = SoundKernel::wgmma_weights;
 constexpr auto sums = SoundKernel::wgmma_group_sums;
 constexpr auto listed = SoundKernel::wgmma_listed;
@@ -164,6 +165,17 @@ constexpr DeviceFault fault_table[] = {
     {.name = "a warp has the indices of its first rows only",
      .kernel = scatter,
      .edits = {{{"corner.row + lane_ % abi::sm90_warp_rows", "corner.row + lane_ % 8"}}}},
+    {.name = "rows of C are those in the groups' order",
+     .kernel = scatter,
+     .edits = {{{"own < place.row_end ? find_element(scatter_of(params), own) : no_element;",
+                 "own < place.row_end ? static_cast<int>(own) : no_element;"}}}},
+    {.name = "rows of C of no index are read",
+     .kernel = scatter,
+     .edits = {{{"if constexpr (design.scatters_rows) return has_row_[half];",
+                 "if constexpr (design.scatters_rows) return true;"}}}},
+    {.name = "the second row of C is 8 rows after the first",
+     .kernel = scatter,
+     .edits = {{{"second == no_element ? 0 : second - valid", "8"}}}},
     {.name = "nothing", .kernel = weights},
     {.name = "weights are those of rows in the groups' order",
      .kernel = weights,
@@ -173,6 +185,10 @@ constexpr DeviceFault fault_table[] = {
      .kernel = weights,
      .edits = {{{"row < m ? find_element(scatter_of(gemm_), row) : no_element;",
                  "m > 0 ? find_element(scatter_of(gemm_), row) : no_element;"}}}},
+    {.name = "rows of full tensors are those in the groups' order",
+     .kernel = weights,
+     .edits = {{{"own < place.row_end ? find_element(scatter_of(params), own) : no_element;",
+                 "own < place.row_end ? static_cast<int>(own) : no_element;"}}}},
     {.name = "nothing", .kernel = gather},
     {.name = "rows that threads copy are not visible to wgmmas",
      .kernel = gather,
@@ -203,6 +219,11 @@ constexpr DeviceFault fault_table[] = {
     {.name = "all k of a row are its first ones",
      .kernel = gather,
      .edits = {{{"++k_block, k += tile_k)", "++k_block)"}}}},
+    {.name = "nothing", .kernel = rounded},
+    {.name = "what is outside of gathered groups is left",
+     .kernel = rounded,
+     .edits = {{{"if constexpr (design.clears_outside) clear_outside_of_tiles<design>(params);",
+                 ""}}}},
     {.name = "nothing", .kernel = sums},
     {.name = "a reduction adds to the neighbour's group",
      .kernel = sums,

@@ -259,17 +259,15 @@ constexpr bool is_raster(const Raster& raster) {
   return is_power_of_two && raster.band >= 1 && raster.band <= 64;
 }
 
-/// A scatter needs a kernel without C, whose rows would be indexed like out's. With transposed
-/// words of 32 bits 8 bytes spill at 128 accumulators, 176 to 200 at 64 accumulators of three
-/// consumers.
+/// With a scatter and transposed words of 32 bits 8 bytes spill at 128 accumulators, 176 to 200 at
+/// 64 accumulators of three consumers.
 GEMMERY_HOST_DEVICE
 constexpr bool can_scatter_rows(const Sm90Design& design) {
   const bool transposes_words =
       bytes_of(design.a) == 4 && (transposes_a(design) || transposes_b(design));
   if (transposes_words && (held_registers(design) > 96 || consumers_per_tile(design) == 3))
     return false;
-  return !design.has_group_table && !design.clears_outside && !design.has_c &&
-         !design.has_adjacent_rows;
+  return !design.has_group_table && !design.clears_outside && !design.has_adjacent_rows;
 }
 
 /// Phases differ in their blocks of k, so consumers share each tile; TMA stores their pixels.
@@ -286,11 +284,10 @@ constexpr bool can_have_tap_columns(const Sm90Design& design) {
          design.schedule != Schedule::rotation;
 }
 
-/// A gather needs a K-major A, and not TF32: its copies do not round to tf32 as TMA does.
+/// A gather needs a K-major A.
 GEMMERY_HOST_DEVICE
 constexpr bool can_gather_rows(const Sm90Design& design) {
-  return design.a_major == Major::k && design.math != MmaMath::tf32 && !design.has_group_table &&
-         !design.clears_outside;
+  return design.a_major == Major::k && !design.has_group_table;
 }
 
 /// Problems of a list have matrices of out at any addresses, to which threads store, and the

@@ -45,6 +45,7 @@ struct StoredShare {
   int rows;     // of one consumer
   int columns;  // likewise
   int staging_columns;
+  bool scatters_rows;
 
   GEMMERY_HOST_DEVICE
   constexpr StoredShare(const Sm90Design& stored)
@@ -53,7 +54,8 @@ struct StoredShare {
         consumers(consumer_count(stored)),
         rows(blocks_per_consumer(stored) * sm90_block_rows),
         columns(columns_per_consumer(stored)),
-        staging_columns(abi::staging_columns(stored)) {}
+        staging_columns(abi::staging_columns(stored)),
+        scatters_rows(stored.scatters_rows) {}
 };
 
 /// Bytes of a row of an input's staging tile, which has the columns of out's.
@@ -87,15 +89,17 @@ struct TmaInputs {
 };
 
 GEMMERY_HOST_DEVICE
-constexpr TmaInputs tma_inputs(const EpilogueTensor* inputs, int count, int staging_columns) {
+constexpr TmaInputs tma_inputs(const EpilogueTensor* inputs, int count, int staging_columns,
+                               bool scatters_rows) {
   TmaInputs found{};
+  if (scatters_rows) return found;  // their rows are those of out
   for (int input = 0; input < count && found.count < most_tma_inputs; ++input)
     if (fits_tma(inputs[input], staging_columns)) found.index[found.count++] = input;
   return found;
 }
 GEMMERY_HOST_DEVICE
 constexpr TmaInputs tma_inputs(const EpilogueTensor* inputs, int count, const StoredShare& share) {
-  return tma_inputs(inputs, count, share.staging_columns);
+  return tma_inputs(inputs, count, share.staging_columns, share.scatters_rows);
 }
 
 /// True if little of a program's arithmetic waits for the special function unit or for memory, so

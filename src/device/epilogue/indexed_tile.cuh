@@ -99,15 +99,22 @@ __device__ __forceinline__ void store_indexed_combination(
   }
 }
 
+/// Takes no values, for programs without reductions.
+struct NoReductions {
+  template <class Results>
+  __device__ static void take(const Results&, int, int, int) {}
+};
+
 /// Runs a program on a thread's accumulators, a row of out at a time, and stores its results.
-template <abi::SimtDesign design, class Epilogue, class EpilogueParams, class Number>
+/// `reductions` takes the values that are reduced: NoReductions or a ThreadTileProgram.
+template <abi::SimtDesign design, class Epilogue, class EpilogueParams, class Number,
+          class Reductions>
 __device__ __forceinline__ void store_indexed_program(
     const abi::SimtParams& params, const EpilogueParams& epilogue,
     const IndexedTargets<design>& targets, const Number (&sums)[design.thread_m][design.thread_n],
-    unsigned batch) {
+    unsigned batch, Reductions&& reductions) {
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
   using Run = OutputRun<design>;
-  static_assert(!has_reductions<Epilogue>(), "reductions need adjacent rows and columns");
   constexpr bool is_of_rows = design.indexed == abi::IndexedExtent::rows || design.has_phases;
   constexpr int columns = is_of_rows ? column_spread(design).chunk : 1;
   constexpr int length = is_of_rows && Run::is_along_row ? Run::length : 1;
@@ -132,6 +139,7 @@ __device__ __forceinline__ void store_indexed_program(
         values[0][at] = static_cast<Compute>(sums[thread_row][thread_column + at]);
       Compute results[Epilogue::outputs + 1][1][columns];
       program.apply(loaded, values, 0, results);
+      reductions.take(results, program.columns_left(0), thread_row, thread_column);
       const MatrixCorner<design.out, design.out_contiguity> out(params.out, batch, out_row,
                                                                 out_column);
 #pragma unroll

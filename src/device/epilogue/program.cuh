@@ -86,6 +86,9 @@ struct ReadsAllInputs {
   static constexpr bool reads(int) { return true; }
 };
 
+/// The `row_step` of rows that indices name.
+enum : int { rows_by_index = 0 };
+
 /// `Reader::reads(input)`: true if an input is read here. The caller puts the elements of other
 /// inputs into patches, or passes them to `hold`.
 template <class Epilogue, class Compute, int rows, int row_step, class Reader = ReadsAllInputs>
@@ -103,6 +106,18 @@ class ProgramRows {
         columns_left_(column < n ? static_cast<int>(min(n - column, 0x7fffffffU)) : 0) {
     begin_inputs(batch, row, column);
     begin_outputs(batch, row, column);
+  }
+  /// The same of two rows that indices name. `Rows`: a ScatteredRows.
+  template <class Batch, class Rows>
+  __device__ __forceinline__ ProgramRows(const Params& params, const Batch& batch,
+                                         const Rows& named, unsigned column, unsigned n)
+      : params_(params),
+        rows_left_((named.has_row[0] ? 1 : 0) | (named.has_row[1] ? 2 : 0)),
+        columns_left_(column < n ? static_cast<int>(min(n - column, 0x7fffffffU)) : 0),
+        between_(named.between) {
+    static_assert(row_step == rows_by_index && rows == 2);
+    begin_inputs(batch, static_cast<unsigned>(named.first), column);
+    begin_outputs(batch, static_cast<unsigned>(named.first), column);
   }
 
   /// Reads the program's inputs for the patch that is `offset` columns after the first.
@@ -149,7 +164,10 @@ class ProgramRows {
   }
 
   __device__ int columns_left(int offset) const { return columns_left_ - offset; }
-  __device__ bool has_row(int row) const { return row * row_step < rows_left_; }
+  __device__ bool has_row(int row) const {
+    if constexpr (row_step == rows_by_index) return (rows_left_ >> row & 1) != 0;
+    return row * row_step < rows_left_;
+  }
 
  private:
   template <int input = 0, class Batch>
@@ -230,8 +248,9 @@ class ProgramRows {
     return origin + elements * abi::bytes_of(tensor.dtype);
   }
 
-  __device__ static abi::Int64 row_bytes(const abi::EpiloguePlace& place, DType dtype, int row) {
-    return row * row_step * place.row_stride * abi::bytes_of(dtype);
+  __device__ abi::Int64 row_bytes(const abi::EpiloguePlace& place, DType dtype, int row) const {
+    const int step = row_step == rows_by_index ? between_ : row_step;
+    return row * step * place.row_stride * abi::bytes_of(dtype);
   }
 
   /// Reads a tensor that does not vary with n. Threads without an element of out read nothing: a
@@ -301,8 +320,9 @@ class ProgramRows {
   const char* input_[at_least_one(Epilogue::inputs)];
   char* output_[at_least_one(Epilogue::outputs)];
   Compute held_[at_least_one(Epilogue::inputs)][rows];
-  int rows_left_;     // from the thread's first row
+  int rows_left_;     // from the thread's first row; of rows by index a bit for each that exists
   int columns_left_;  // from its first column
+  int between_ = 0;   // of rows by index: from the first to the second
 };
 
 }  // namespace gemmery::device

@@ -231,6 +231,23 @@ struct IndexedGroupRegion : GroupRegion<region_rows, region_columns> {
   __device__ int row_of_out(unsigned own_row) const { return rows_of_out[own_row - this->row]; }
 };
 
+/// The same with the indices in memory, of rows or of columns.
+template <bool is_of_rows, int region_rows, int region_columns>
+struct ScatteredRegion : GroupRegion<region_rows, region_columns> {
+  const abi::IndexParams* scatter;
+
+  __device__ int row_of_out(unsigned own_row) const { return find_element(*scatter, own_row); }
+};
+template <int region_rows, int region_columns>
+struct ScatteredRegion<false, region_rows, region_columns>
+    : GroupRegion<region_rows, region_columns> {
+  const abi::IndexParams* scatter;
+
+  __device__ int column_of_out(unsigned own_column) const {
+    return find_element(*scatter, own_column);
+  }
+};
+
 /// The region type of a kernel: without groups, with groups, or with groups and indices.
 template <bool has_groups, int region_rows, int region_columns, bool has_indices = false>
 struct RegionChoice {
@@ -248,7 +265,7 @@ template <bool has_groups, int region_rows, int region_columns, bool has_indices
 using RegionOf = typename RegionChoice<has_groups, region_rows, region_columns, has_indices>::Type;
 
 /// The reductions of a region of out, as seen by one of its warps. `Region`: a MatrixRegion, a
-/// GroupRegion or an IndexedGroupRegion.
+/// GroupRegion, an IndexedGroupRegion or a ScatteredRegion.
 template <class Epilogue, class Compute, class Region>
 class RegionReductions {
  public:
@@ -322,12 +339,17 @@ class RegionReductions {
         const unsigned row = region_.row + index / columns;
         const unsigned column = region_.column + index % columns;
         unsigned row_of_out = row;
-        if constexpr (tensor.varies_m && requires { region_.rows_of_out; }) {
+        unsigned column_of_out = column;
+        if constexpr (tensor.varies_m && requires { region_.row_of_out(row); }) {
           if (region_.row_of_out(row) == no_element) continue;
           row_of_out = static_cast<unsigned>(region_.row_of_out(row));
         }
+        if constexpr (tensor.varies_n && requires { region_.column_of_out(column); }) {
+          if (region_.column_of_out(column) == no_element) continue;
+          column_of_out = static_cast<unsigned>(region_.column_of_out(column));
+        }
         store<output>(sum_parts<output>(partials<output>() + final_of<output>(row, column), 0, 1),
-                      row_of_out, column);
+                      row_of_out, column_of_out);
       }
     }
   }

@@ -199,9 +199,7 @@ class StagedInputs {
                                                unsigned n) const {
     if constexpr (input < Epilogue::inputs) {
       constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
-      static_assert(!design.scatters_rows || abi::is_vector(tensor),
-                    "full tensors have their rows adjacent");
-      if constexpr (design.scatters_rows && tensor.varies_m)
+      if constexpr (design.scatters_rows && abi::is_vector(tensor) && tensor.varies_m)
         copy_scattered_vector<input>(place, m);
       else if constexpr (abi::is_vector(tensor) && input != addend_input)
         copy_vector<input>(place, m, n);

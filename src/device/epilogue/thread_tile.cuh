@@ -77,6 +77,23 @@ class ThreadTileProgram {
     }
   }
 
+  /// Called before `take`.
+  __device__ __forceinline__ void begin() { clear(); }
+  /// Collects the values that are reduced of `left` adjacent columns of one row, if elements of out
+  /// are found by indices. `results` as ProgramRows::apply returns them.
+  template <int columns, int output = 0>
+  __device__ __forceinline__ void take(const Compute (&results)[Epilogue::outputs + 1][1][columns],
+                                       int left, int thread_row, int thread_column) {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (is_reduced<Epilogue, output>) {
+#pragma unroll
+        for (int at = 0; at < columns; ++at)
+          if (at < left) add<output>(results[output + 1][0][at], thread_row, thread_column + at);
+      }
+      take<columns, output + 1>(results, left, thread_row, thread_column);
+    }
+  }
+
   /// Called by all threads of the block, with and without elements; `shared` is free.
   template <int output = 0>
   __device__ __forceinline__ void reduce(char* shared, bool has_sums, int thread) const {

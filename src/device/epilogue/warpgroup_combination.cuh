@@ -6,6 +6,7 @@
 #include <device/abi/sm90_params.hpp>
 #include <device/epilogue/listed_problem.cuh>
 #include <device/epilogue/output_place.cuh>
+#include <device/epilogue/scattered_rows.cuh>
 #include <device/ptx/fence.cuh>
 #include <device/ptx/memory.cuh>
 #include <device/tile/batch.cuh>
@@ -54,6 +55,13 @@ class AddendReader {
       const abi::Int64 first = matrix_row<design>(phase, row);
       first_ = start.address + (first * c.row_stride + offset_of(column)) * element_bytes;
       rows_between_ = matrix_row<design>(phase, row + second_row) - first;
+    } else if constexpr (design.scatters_rows) {
+      const ScatteredRows rows = rows_of_out<second_row>(params, place, row);
+      first_ = start.address +
+               (start.elements + rows.first * c.row_stride + offset_of(column)) * element_bytes;
+      rows_between_ = rows.between;
+      has_row_[0] = rows.has_row[0];
+      has_row_[1] = rows.has_row[1];
     } else {
       first_ =
           start.address + (start.elements + row * c.row_stride + offset_of(column)) * element_bytes;
@@ -62,8 +70,12 @@ class AddendReader {
     const int columns = beta() == 0 ? 0
                                     : static_cast<int>(column_end<design>(params, place)) -
                                           static_cast<int>(column);
-    columns_left_[0] = row < row_end<design>(params, place) ? columns : 0;
-    columns_left_[1] = row + second_row < row_end<design>(params, place) ? columns : 0;
+    const auto is_read = [&](unsigned half) {
+      if constexpr (design.scatters_rows) return has_row_[half];
+      return row + half * second_row < row_end<design>(params, place);
+    };
+    columns_left_[0] = is_read(0) ? columns : 0;
+    columns_left_[1] = is_read(1) ? columns : 0;
     if constexpr (!design.has_any_c) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) last_[half] = read_last(half);
@@ -109,7 +121,7 @@ class AddendReader {
   }
 
   __device__ __forceinline__ const char* row_of(int half) const {
-    if constexpr (design.has_phases)
+    if constexpr (design.has_phases || design.scatters_rows)
       return first_ + half * (rows_between_ * c_of().row_stride * element_bytes);
     return first_ + half * (second_row * c_of().row_stride * element_bytes);
   }
@@ -127,6 +139,7 @@ class AddendReader {
   unsigned batch_;                         // read of a problem of a list alone
   ptx::Registers<element_bytes> last_[2];  // 0 if there is none
   const char* first_;
+  bool has_row_[2] = {};                  // if rows are scattered
   abi::Int64 rows_between_ = second_row;  // of the thread's two, in out's matrix
   int columns_left_[2];  // from the thread's first column; 0 for a row beyond the matrix
 };
@@ -178,8 +191,8 @@ class WarpgroupLinearCombination {
   static constexpr bool reads_early = false;
   static constexpr bool adds_vector = false;
   static constexpr bool reduces_whole_tiles = false;
-  static constexpr bool prefetches =
-      design.has_c && !design.has_any_c && !design.has_phases && abi::has_room_to_prefetch(design);
+  static constexpr bool prefetches = design.has_c && !design.has_any_c && !design.has_phases &&
+                                     !design.scatters_rows && abi::has_room_to_prefetch(design);
 
   /// Prefetches C during the mainloop; `place` is this consumer's share of the tile.
   __device__ __forceinline__ void begin_share(const OutputPlace& place) const {

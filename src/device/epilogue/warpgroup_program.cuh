@@ -19,6 +19,7 @@
 #include <device/epilogue/output_place.cuh>
 #include <device/epilogue/program.cuh>
 #include <device/epilogue/reduction.cuh>
+#include <device/epilogue/scattered_rows.cuh>
 #include <device/epilogue/staged_inputs.cuh>
 #include <device/epilogue/warpgroup_reductions.cuh>
 #include <device/epilogue/wgmma_addend.cuh>
@@ -131,7 +132,12 @@ class WarpgroupProgram {
   static constexpr int eights = abi::staging_columns(design) / 8;
   using Region = WarpgroupRegion<design, region_rows, region_columns>;
   using Reductions = RegionReductions<Epilogue, Compute, typename Region::Type>;
-  using Rows = ProgramRows<Epilogue, Compute, 2, 8, DirectInputs<design, Epilogue>>;
+  /// True if rows of full tensors, or of further results, are found by indices.
+  static constexpr bool has_named_rows =
+      design.scatters_rows &&
+      (abi::count_full(Epilogue::input, Epilogue::inputs) > 0 || Epilogue::outputs > 0);
+  using Rows = ProgramRows<Epilogue, Compute, 2, has_named_rows ? rows_by_index : 8,
+                           DirectInputs<design, Epilogue>>;
   using Patch = LoadedPatch<Epilogue, 2, 2>;
 
   __device__ __forceinline__ bool holds_output(const OutputPlace& place) const {
@@ -165,7 +171,8 @@ class WarpgroupProgram {
   __device__ __forceinline__ void prefetch(const OutputPlace& place) const {
     if constexpr (input < Epilogue::inputs) {
       constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
-      if constexpr (tensor.varies_m && tensor.varies_n && tensor.vector_bytes > 0)
+      if constexpr (tensor.varies_m && tensor.varies_n && tensor.vector_bytes > 0 &&
+                    !design.scatters_rows)
         prefetch_input<input>(place);
       prefetch<input + 1>(place);
     }
@@ -208,10 +215,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
         index_(index),
         row_(place.row + program.warp() * abi::sm90_warp_rows + program.lane() / 4),
         column_(place.column + program.lane() % 4 * 2),
-        rows_(program.epilogue_,
-              program_batch<Epilogue, design.has_pointers>(program.epilogue_, place.batch), row_,
-              column_, row_end<design>(program.params_, place),
-              column_end<design>(program.params_, place)) {
+        rows_(begin_rows(program, place, row_, column_)) {
     clear();
     read_ahead(0);
   }
@@ -252,6 +256,19 @@ class WarpgroupProgram<design, Epilogue>::Block {
   }
 
  private:
+  __device__ __forceinline__ static Rows begin_rows(const WarpgroupProgram& program,
+                                                    const OutputPlace& place, unsigned row,
+                                                    unsigned column) {
+    const auto batch = program_batch<Epilogue, design.has_pointers>(program.epilogue_, place.batch);
+    const unsigned columns = column_end<design>(program.params_, place);
+    if constexpr (has_named_rows)
+      return Rows(program.epilogue_, batch, rows_of_out<8>(program.params_, place, row), column,
+                  columns);
+    else
+      return Rows(program.epilogue_, batch, row, column, row_end<design>(program.params_, place),
+                  columns);
+  }
+
   static constexpr int staging_tiles = region_columns / abi::staging_columns(design);
   static constexpr int near = patches_together(true);    // read together from shared memory
   static constexpr int ahead = patches_together(false);  // read together from global memory

@@ -125,11 +125,16 @@ class SimtGemm {
   template <class Epilogue, class EpilogueParams>
   __device__ void compute_tile(const abi::TilePosition& tile, const EpilogueParams& epilogue,
                                const abi::RegionGroup& group) {
-    if constexpr (is_indexed) {
+    if constexpr (is_indexed && has_reductions<Epilogue>()) {
+      static_assert(!design.has_phases, "reductions of phases need other regions");
+      using Region = ScatteredRegion<gathers_a, design.tile_m, design.tile_n>;
+      run_program<Epilogue>(tile, epilogue,
+                            Region{{group, first_row(tile), first_column(tile)}, indices_.scatter});
+    } else if constexpr (is_indexed) {
       multiply_tile(tile);
       if (place_.slice == 0)
-        store_indexed_program<design, Epilogue>(params_, epilogue, targets(tile), sums_,
-                                                tile.batch);
+        store_indexed_program<design, Epilogue>(params_, epilogue, targets(tile), sums_, tile.batch,
+                                                NoReductions());
     } else {
       using Region = GroupRegion<design.tile_m, design.tile_n>;
       run_program<Epilogue>(tile, epilogue, Region{group, first_row(tile), first_column(tile)});
@@ -182,7 +187,14 @@ class SimtGemm {
          .column = static_cast<unsigned>(place_.column)},
         region);
     const bool has_sums = place_.slice == 0;
-    if (has_sums) program.store(sums_);
+    if constexpr (is_indexed) {
+      program.begin();
+      if (has_sums)
+        store_indexed_program<design, Epilogue>(params_, epilogue, targets(tile), sums_, tile.batch,
+                                                program);
+    } else if (has_sums) {
+      program.store(sums_);
+    }
     program.reduce(reinterpret_cast<char*>(&shared_), has_sums, thread());
   }
 

@@ -8,6 +8,7 @@
 #include <device/gemm/sm90_group_tail.cuh>
 #include <device/gemm/sm90_operand_parts.cuh>
 #include <device/gemm/sm90_places.cuh>
+#include <device/gemm/sm90_rounding.cuh>
 #include <device/gemm/sm90_shared.cuh>
 #include <device/gemm/sm90_transpose.cuh>
 #include <device/mma/wgmma.cuh>
@@ -168,6 +169,8 @@ class Sm90Mainloop {
       if (k_left < tile_k) Sm90GroupTail<design>::clear(shared_, cursor.stage, consumer, k_left);
       k_left -= min(k_left, tile_k);
     }
+    if constexpr (Sm90Rounding<design>::is_needed)
+      Sm90Rounding<design>::round_stage(shared_, cursor.stage, consumer);
     transpose.transpose_stage(shared_, cursor.stage);
     if constexpr (Sm90OperandParts<design>::is_needed)
       Sm90OperandParts<design>::split_stage(shared_, cursor.stage, consumer);

@@ -125,11 +125,6 @@ std::string find_group_failure(const GemmProblem& problem) {
   return "groups: expected reductions of each row or column with labels, got one per group";
 }
 
-std::string find_indexed_reduction_failure(const GemmProblem& problem) {
-  if (!problem.groups->have_indices() || !has_reductions(problem.epilogue)) return {};
-  return "groups: expected an epilogue without reductions beside rows by index, got one with";
-}
-
 std::string find_table_failure(const GemmProblem& problem, std::size_t bytes) {
   constexpr std::int64_t most_groups = abi::GroupTable::most_groups;
   if (problem.l > most_groups)

@@ -34,9 +34,6 @@ std::string find_outside_failure(const GemmProblem& problem);
 // Why no kernel here supports a grouped problem, in words; empty if some do.
 std::string find_group_failure(const GemmProblem& problem);
 
-// Why kernels that can reduce only adjacent rows do not support a grouped problem, in words.
-std::string find_indexed_reduction_failure(const GemmProblem& problem);
-
 // Why a table of groups does not fit the launch parameters beside the operands of an epilogue;
 // `bytes`: the parameters without these operands.
 std::string find_table_failure(const GemmProblem& problem, std::size_t bytes);

@@ -57,7 +57,6 @@ std::string find_failure(const Query& query) {
   if (failure.empty() && problem.convolution) failure = find_conv_failure(problem);
   if (!failure.empty() || !problem.groups) return failure;
   failure = find_group_failure(problem);
-  if (failure.empty()) failure = find_indexed_reduction_failure(problem);
   if (failure.empty()) failure = find_outside_failure(problem);
   if (failure.empty()) failure = find_size_failure(problem);
   return failure.empty() ? find_label_failure(problem, *arithmetic) : failure;
@@ -324,8 +323,7 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
     if (!failure.empty()) return Status::fail(std::move(failure));
   }
   if (problem.groups) {
-    std::string failure = find_indexed_reduction_failure(problem);
-    if (failure.empty()) failure = find_outside_failure(problem);
+    std::string failure = find_outside_failure(problem);
     if (failure.empty()) failure = find_size_failure(problem);
     if (!failure.empty()) return Status::fail(std::move(failure));
   }

@@ -39,6 +39,7 @@ enum class Sm90Form : std::uint8_t {
   scattered_groups,
   gathered_groups,
   gathered_scattered_groups,
+  gathered_groups_with_zeros,
   listed,
   fprop_1d,
   fprop_2d,
@@ -64,6 +65,7 @@ inline constexpr Sm90Form sm90_group_forms[] = {Sm90Form::groups,
                                                 Sm90Form::scattered_groups,
                                                 Sm90Form::gathered_groups,
                                                 Sm90Form::gathered_scattered_groups,
+                                                Sm90Form::gathered_groups_with_zeros,
                                                 Sm90Form::listed};
 inline constexpr Sm90Form sm90_conv_forms[] = {
     Sm90Form::fprop_1d,         Sm90Form::fprop_2d,         Sm90Form::fprop_3d,
@@ -104,13 +106,15 @@ struct Sm90Tile {
   }
   bool has_list() const noexcept { return form == Sm90Form::listed; }
   bool clears_outside() const noexcept {
-    return form == Sm90Form::groups_with_zeros || form == Sm90Form::group_table_with_zeros;
+    return form == Sm90Form::groups_with_zeros || form == Sm90Form::group_table_with_zeros ||
+           form == Sm90Form::gathered_groups_with_zeros;
   }
   bool scatters_rows() const noexcept {
     return form == Sm90Form::scattered_groups || form == Sm90Form::gathered_scattered_groups;
   }
   bool gathers_rows() const noexcept {
-    return form == Sm90Form::gathered_groups || form == Sm90Form::gathered_scattered_groups;
+    return form == Sm90Form::gathered_groups || form == Sm90Form::gathered_scattered_groups ||
+           form == Sm90Form::gathered_groups_with_zeros;
   }
   bool is_convolution() const noexcept { return form >= Sm90Form::fprop_1d; }
   bool has_phases() const noexcept {

@@ -170,7 +170,7 @@ bool Sm90Family::takes_groups(const Groups& groups) const noexcept {
 }
 
 bool Sm90Family::takes_indices(const Groups& groups) const noexcept {
-  return groups.have_indices() && !groups.are_on_host && !clears_outside(groups);
+  return groups.have_indices() && !groups.are_on_host;
 }
 
 bool Sm90Family::takes_convolution(const Convolution&) const noexcept { return true; }

@@ -34,6 +34,8 @@ bool have_columns(const Groups& groups, bool is_turned) {
 
 Sm90Form form_of(const Groups& groups) {
   if (is_list(groups)) return Sm90Form::listed;
+  if (clears_outside(groups) && groups.gather.are_used())
+    return Sm90Form::gathered_groups_with_zeros;
   if (clears_outside(groups))
     return groups.are_on_host ? Sm90Form::group_table_with_zeros : Sm90Form::groups_with_zeros;
   if (groups.gather.are_used())
@@ -43,26 +45,17 @@ Sm90Form form_of(const Groups& groups) {
   return groups.are_on_host ? Sm90Form::group_table : Sm90Form::groups;
 }
 
-// Why a scatter is not supported. Threads scatter rows of the computed matrix; the epilogue applies
-// to rows of out, for which threads look up elements of vectors.
+// Why a scatter is not supported: the epilogue applies to rows of out, of which threads look up
+// elements of operands, but add up no values.
 std::string find_scatter_failure(const GemmProblem& problem) {
-  if (!problem.groups->scatter.are_used()) return {};
-  if (problem.c) return "groups: expected no C beside a scatter by indices, got one";
-  if (problem.epilogue == default_epilogue) return {};
-  const ProgramTensors tensors = program_tensors(problem.epilogue, false);
-  if (!tensors.outputs.empty())
-    return "groups: expected an epilogue whose only result is out beside a scatter by indices, got "
-           "further results";
-  if (std::ranges::all_of(tensors.inputs, abi::is_vector)) return {};
-  return "groups: expected epilogue operands of rows or of columns beside a scatter by indices, "
-         "got "
-         "one of both";
+  if (!problem.groups->scatter.are_used() || !has_reductions(problem.epilogue)) return {};
+  return "groups: expected an epilogue without reductions beside a scatter by indices, got one "
+         "with";
 }
+
 // Why a gather is not supported: threads copy rows whose elements are adjacent along k.
 std::string find_gather_misfit(const OperandRules& rules, const Groups& groups) {
   if (!groups.gather.are_used()) return {};
-  if (rules.math == Math::tf32)
-    return "gather: expected a math other than tf32, to which TMA alone rounds";
   const bool is_of_a = groups.ragged == Ragged::m;
   if (is_of_a ? rules.a.layout == LayoutRule::row : rules.b.layout == LayoutRule::column) return {};
   return is_of_a ? "a: expected row major for a gather of rows, got column major"

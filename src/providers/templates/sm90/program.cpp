@@ -12,9 +12,10 @@
 namespace gemmery::templates {
 namespace {
 
-abi::TmaInputs tma_inputs_of(const ProgramTensors& tensors, int staging_columns) {
+abi::TmaInputs tma_inputs_of(const ProgramTensors& tensors, int staging_columns,
+                             bool scatters_rows) {
   return abi::tma_inputs(tensors.inputs.data(), static_cast<int>(tensors.inputs.size()),
-                         staging_columns);
+                         staging_columns, scatters_rows);
 }
 
 // Operations that need many registers at a time, with ten or more instructions each.
@@ -60,7 +61,9 @@ std::vector<TmaInput> list_inputs(const GemmProblem& problem, const OperandRules
 std::vector<TmaInput> list_tma_inputs(const GemmProblem& problem, const OperandRules& rules,
                                       const abi::Sm90Design& design,
                                       const ProgramTensors& tensors) {
-  return list_inputs(problem, rules, tma_inputs_of(tensors, abi::staging_columns(design)), tensors);
+  return list_inputs(problem, rules,
+                     tma_inputs_of(tensors, abi::staging_columns(design), design.scatters_rows),
+                     tensors);
 }
 
 std::string find_misfit(const std::vector<TmaInput>& inputs, EpilogueId epilogue) {
@@ -74,7 +77,8 @@ std::string find_misfit(const std::vector<TmaInput>& inputs, EpilogueId epilogue
 
 ProgramFit::ProgramFit(const GemmProblem& problem, const OperandRules& rules)
     : tensors_(program_tensors(problem.epilogue, is_turned(rules))),
-      operand_(static_cast<abi::DType>(rules.a.dtype)) {
+      operand_(static_cast<abi::DType>(rules.a.dtype)),
+      scatters_rows_(problem.groups && problem.groups->scatter.are_used()) {
   // The widths among which abi::staging_columns selects.
   const int widest = abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.out.dtype));
   widths_ = {width_of(widest, problem, rules), width_of(widest / 2, problem, rules),
@@ -83,7 +87,7 @@ ProgramFit::ProgramFit(const GemmProblem& problem, const OperandRules& rules)
 
 ProgramFit::Width ProgramFit::width_of(int staging_columns, const GemmProblem& problem,
                                        const OperandRules& rules) const {
-  const abi::TmaInputs by_tma = tma_inputs_of(tensors_, staging_columns);
+  const abi::TmaInputs by_tma = tma_inputs_of(tensors_, staging_columns, scatters_rows_);
   return {.staging_columns = staging_columns,
           .is_walked =
               find_misfit(list_inputs(problem, rules, by_tma, tensors_), problem.epilogue).empty(),
@@ -96,6 +100,7 @@ int ProgramFit::stages(const Sm90Candidate& candidate) const noexcept {
       *std::ranges::find(widths_, candidate.share.staging_columns, &Width::staging_columns);
   if (!width.is_walked || (!candidate.has_room_beside_sums && !width.is_light)) return 0;
   abi::StoredShare share = candidate.share;
+  share.scatters_rows = scatters_rows_;
   share.operand = operand_;  // a candidate is of a class, whose operands are of either type
   if (share.adds_vector && !has_vector_addend(tensors_, share)) return 0;
   const int bytes = program_bytes(tensors_, share);

@@ -49,6 +49,7 @@ class ProgramFit {
 
   ProgramTensors tensors_;
   abi::DType operand_;
+  bool scatters_rows_;
   std::array<Width, 3> widths_;
 };
 

@@ -610,16 +610,15 @@ TEST(Sm90Groups, are_refused_by_name) {
   const std::string rows = "grouped_gemm 512x64x64 groups=4 a=bf16 b=bf16:c";
   const std::string scattered = rows + " scatter=i32/of=900";
   EXPECT_EQ(why_not(scattered), "");
-  EXPECT_EQ(why_not(scattered + " c=bf16 beta=1"),
-            "groups: expected no C beside a scatter by indices, got one");
+  EXPECT_EQ(why_not(scattered + " c=bf16 beta=1"), "");
   EXPECT_EQ(why_not(scattered + " epilogue=\"D = relu(accum) * w\" w=f32[m]"), "");
-  EXPECT_EQ(why_not(scattered + " epilogue=\"D = accum + residual\" residual=f32"),
-            "groups: expected epilogue operands of rows or of columns beside a scatter by indices, "
-            "got one of both");
-  EXPECT_EQ(
-      why_not(scattered + " epilogue=\"D = accum; E = D * 2\" E=f32"),
-      "groups: expected an epilogue whose only result is out beside a scatter by indices, got "
-      "further results");
+  EXPECT_EQ(why_not(scattered + " epilogue=\"D = accum + residual; E = D * 2\" residual=f32 E=f32"),
+            "");
+  EXPECT_EQ(why_not(scattered + " epilogue=\"D = accum; peak = amax(D)\" peak=f32[l,1]"),
+            "groups: expected an epilogue without reductions beside a scatter by indices, got one "
+            "with");
+  EXPECT_EQ(why_not(rows + " gather=i32/of=900 outside=zero"), "");
+  EXPECT_EQ(why_not("grouped_gemm 512x64x64 groups=4 gather=i32/of=900 a=f32 math=tf32"), "");
   EXPECT_EQ(why_not(scattered + " out=bf16:c"),
             "out: expected row major for rows by index, got column major");
   EXPECT_EQ(why_not("grouped_gemm 64x512x64 groups=4 ragged=n ends=i32/align=8 scatter=i32/of=900 "
@@ -634,8 +633,9 @@ TEST(Sm90Groups, are_of_kernels_of_their_own_and_have_names_that_read_back) {
   const DeviceInfo h200 = *find_device_info("h200");
   std::vector<Kernel> kernels;
   std::vector<GemmProblem> problems;
-  for (const char* const form : {"", " ends=i32/host", " outside=zero",
-                                 " ends=i32/host outside=zero", " scatter=i32/of=900"}) {
+  for (const char* const form :
+       {"", " ends=i32/host", " outside=zero", " ends=i32/host outside=zero", " scatter=i32/of=900",
+        " gather=i32/of=900 outside=zero"}) {
     const std::string line = std::string("grouped_gemm 512x64x64 groups=4 a=bf16 b=bf16:c") + form;
     problems.push_back(parse_problem(line).problem);
     kernels.push_back(match(line).front());
