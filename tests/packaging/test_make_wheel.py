@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
-import make_wheel  # noqa: E402
+import make_wheel
 
 
 def test_every_tenth_of_the_steps_is_shown_where_there_is_no_terminal(capsys):

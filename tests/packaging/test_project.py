@@ -13,7 +13,12 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-LISTS = ["tools/python-requirements.txt", "tools/nvrtc-requirements.txt", "tools/site-requirements.txt", "cmake/header-requirements.txt"]
+LISTS = [
+    "tools/python-requirements.txt",
+    "tools/nvrtc-requirements.txt",
+    "tools/site-requirements.txt",
+    "cmake/header-requirements.txt",
+]
 
 
 def requirements_of(list_name: str) -> dict[str, tuple[str, list[str]]]:

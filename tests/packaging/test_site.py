@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make site` makes pages of: headers lose nothing, links follow, text stays text. The site itself is built by hand (`make site`)."""
+"""What `make site` makes pages of: headers lose nothing, links follow, text stays text. `make site` itself is run by hand."""
 
 import pathlib
 import re
@@ -54,7 +54,9 @@ def test_no_declaration_of_a_public_header_is_lost(header):
     text = header.read_text()
     page = headers.page_of_header(f"gemmery/{header.name}", text)
     declared = set(re.findall(r"^(?:GEMMERY_API|gemmery_\w+) .*?(\w+)\(", text, re.MULTILINE))
-    declared |= set(re.findall(r"^(?:class|struct|enum class|concept) (?:GEMMERY_API )?(\w+)(?! *;)\b[^;\n]*[{=]", text, re.MULTILINE))
+    declared |= set(
+        re.findall(r"^(?:class|struct|enum class|concept) (?:GEMMERY_API )?(\w+)(?! *;)\b[^;\n]*[{=]", text, re.MULTILINE)
+    )
     headings = " ".join(line for line in page.splitlines() if line.startswith("## "))
     assert {name for name in declared if f"`{name}`" not in headings} == set()
 
@@ -79,6 +81,8 @@ def test_each_page_of_docs_has_its_place():
 
 
 def test_a_dead_link_of_html_is_found(tmp_path):
-    (tmp_path / "a.html").write_text('<h1 id="here">A</h1><a href="b.html">b</a><a href="#here">h</a><a href="#there">t</a><a href="https://e.org">e</a>')
+    (tmp_path / "a.html").write_text(
+        '<h1 id="here">A</h1><a href="b.html">b</a><a href="#here">h</a><a href="#there">t</a><a href="https://e.org">e</a>'
+    )
     (tmp_path / "b.html").write_text('<a href="c.html">c</a>')
     assert sorted(make_site.dead_links(tmp_path)) == ["a.html: #there: no such heading", "b.html: c.html: no such file"]
