@@ -27,6 +27,7 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SKIPPED_STATUS = 77
+MOST_LINES, LONGEST_LINE = 12, 400  # of a failure's message in the summary
 TIME_LIMIT_S = float(os.environ.get("GEMMERY_TEST_TIME_LIMIT", "1200"))
 
 
@@ -37,6 +38,7 @@ class Outcome:
     name: str
     passed: int = 0
     failures: list = dataclasses.field(default_factory=list)
+    messages: dict = dataclasses.field(default_factory=dict)  # of failed cases
     skips: list = dataclasses.field(default_factory=list)  # (case, reason)
     output: str = ""
     elapsed_s: float = 0.0
@@ -143,6 +145,7 @@ def read_gtest_report(outcome, report, status):
             outcome.skips.append((name, "disabled in the source"))
         elif case.find("failure") is not None:
             outcome.failures.append(name)
+            outcome.messages[name] = "\n".join(failure.get("message") or "" for failure in case.iter("failure"))
         elif skip is not None:
             outcome.skips.append((name, skip_reason(skip.get("message") or skip.text or "")))
         else:
@@ -163,8 +166,10 @@ def read_pytest_report(outcome, report, status):
     for case in cases:
         name = f'{case.get("classname")}.{case.get("name")}'
         skip = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
+        faults = [*case.iter("failure"), *case.iter("error")]
+        if faults:
             outcome.failures.append(name)
+            outcome.messages[name] = "\n".join(fault.get("message") or "" for fault in faults)
         elif skip is not None:
             outcome.skips.append((name, skip.get("message") or "no reason given"))
         else:
@@ -224,21 +229,30 @@ def output_of_failures(output):
     return "\n".join(kept + case)  # the rest: the output of a program that ended within a case
 
 
+def beginning_of(message):
+    """What fits below a summary: who sees only the end of the output learns what failed."""
+    lines = message.strip().splitlines()
+    shown = [line[:LONGEST_LINE] for line in lines[:MOST_LINES]]
+    return "\n".join(shown + [f"({len(lines) - MOST_LINES} more lines)"] * (len(lines) > MOST_LINES))
+
+
 def indented(text):
     return "\n".join("    " + line for line in text.splitlines())
 
 
 def print_summary(outcomes):
     reasons = collections.Counter(reason for outcome in outcomes for _, reason in outcome.skips)
-    failures = [(outcome.name, failure) for outcome in outcomes for failure in outcome.failures]
+    failures = [(outcome.name, failure, outcome.messages.get(failure, "")) for outcome in outcomes for failure in outcome.failures]
     if reasons:
         print("\nSkipped:")
         for reason, count in reasons.most_common():
             print(f"  {count:6} × {reason}")
     if failures:
         print("\nFailed:")
-        for name, failure in failures:
+        for name, failure, message in failures:
             print(f"  {name}: {failure}")
+            if message:
+                print(indented(beginning_of(message)))
     passed = sum(outcome.passed for outcome in outcomes)
     print(f"\n{passed} passed, {len(failures)} failed, {sum(reasons.values())} skipped")
     return passed, len(failures)

@@ -283,8 +283,13 @@ std::string hunt_in_chain(const Kernel& kernel, Device device, std::uint64_t see
   const Artifact artifact = kernel.compile(columns.forth());
   PreparedLaunch forth = artifact.bind(columns.forth());
   PreparedLaunch back = artifact.bind(columns.back());
-  for (std::int64_t launch = 0; launch < launches; ++launch)
+  for (std::int64_t launch = 0; launch < launches; ++launch) {
+    if (is_emulated) {  // Launches of one size and one seed are all scheduled alike.
+      synchronize(stream);
+      set_emulator_seed(seed + static_cast<std::uint64_t>(launch));
+    }
     (launch % 2 == 0 ? forth : back).launch(stream);
+  }
   const std::int64_t wrong = columns.count_wrong(launches);
   return wrong == 0 ? "" : fmt::format("{} numbers wrong after {} launches", wrong, launches);
 } catch (const Error& error) {
@@ -318,14 +323,16 @@ std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
   if (is_of_convolutions(sound)) return hunt_in_convolutions(kernel, hunt);
   if (kernel.epilogue() != default_epilogue) return hunt_with_program(kernel, hunt);
   if (sound == SoundKernel::far) return hunt_far_away(kernel, hunt);
-  if (is_chained(sound)) {
-    std::string found = hunt_in_chain(kernel, hunt.device, hunt.seed);
-    if (!found.empty()) return found;
-  }
   for (std::int64_t cases = hunt.first_cases; cases <= hunt.most_cases; cases *= 2) {
+    const std::uint64_t seed = hunt.seed + static_cast<std::uint64_t>(cases);
+    set_emulator_seed(seed);
+    if (is_chained(sound)) {
+      std::string found = hunt_in_chain(kernel, hunt.device, seed);
+      if (!found.empty()) return found;
+    }
     const SuiteReport report = run_suite({.kernels = {kernel},
                                           .cases = cases,
-                                          .seed = hunt.seed + static_cast<std::uint64_t>(cases),
+                                          .seed = seed,
                                           .threads = 1,
                                           .limits = limits_on(hunt.device, sound),
                                           .asks_others = false});

@@ -56,3 +56,13 @@ def test_a_case_that_starts_another_test_program_is_shown(runner):
         "[ RUN      ] S.a\nGEMMERY_TEST_SEED=3\n[ RUN      ] T.a\n[       OK ] T.a\n[  FAILED  ] S.a\n"
     )
     assert "GEMMERY_TEST_SEED=3" in shown and "[  FAILED  ] S.a" in shown
+
+
+def test_the_summary_begins_with_what_each_failure_says(runner, capsys):
+    message = "\n".join(["sums_test.cpp:3", "x" * 9999] + [f"line {line}" for line in range(40)])
+    outcome = runner.Outcome("sums_test", passed=1, failures=["Sums.fail"], messages={"Sums.fail": message})
+    assert runner.print_summary([outcome]) == (1, 1)
+    shown = capsys.readouterr().out
+    assert "sums_test: Sums.fail\n    sums_test.cpp:3\n" in shown
+    assert "line 9\n" in shown and "line 10" not in shown and "(30 more lines)" in shown
+    assert max(len(line) for line in shown.splitlines()) < 500
