@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(, NastyConvolutionsOnDevices,
 
 TEST_P(ConvolutionOnDevices, random_problems_are_within_the_bounds) {
   Draw draw(tests::random_seed(), 1);
-  const int problems = is_soak() ? 300 : 16;
+  const int problems = is_soak() ? 300 : 10;
   int count = 0;
   while (count < problems) {
     ConvCase conv = tests::draw_case(draw);

@@ -52,7 +52,7 @@ TEST_P(GroupsEmulated, every_kernel_of_groups_is_right_on_random_ones) {
     set_emulator_seed(choices.bits() >> 1);
     const SuiteReport report =
         run_suite({.kernels = kernels_of_groups(device, GetParam().family, 10, choices),
-                   .cases = is_soak() ? 100 : 75,
+                   .cases = is_soak() ? 100 : 40,
                    .seed = choices.bits(),
                    .threads = 2,
                    .limits = {.products = 1 << 15, .depth = 300, .device = device}});

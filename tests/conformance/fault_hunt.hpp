@@ -17,8 +17,8 @@ struct Hunt {
 };
 
 // Runs rounds of random trials with new problems, each round twice as many as the previous one,
-// until one fails. Returns the failure, or "". Each round of a
-// chained kernel begins with a chain of launches.
+// until one fails. Returns the failure, or "". Each round of a chained kernel begins with a chain
+// of launches.
 std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt);
 
 // Runs problems without guard bands, so that memory beyond an operand is not allocated and a

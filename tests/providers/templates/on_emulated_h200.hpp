@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tests/support/random_seed.hpp"
+#include "tests/support/row_sample.hpp"
 #include "tests/support/with_nvrtc.hpp"
 
 namespace gemmery::tests {
@@ -15,6 +16,7 @@ class OnEmulatedH200 : public WithNvrtc {
  protected:
   const Device h200_ = parse_device("emulated:h200").value();
   std::mt19937_64 random_{random_seed()};
+  RowSample rows_;
 };
 
 }  // namespace gemmery::tests

@@ -125,6 +125,7 @@ class RepackKernel : public tests::OnEmulatedH200 {
 
   // Checks every byte of a copy and after it.
   void check(const std::string& words, LayoutRule layout, std::int64_t shift) {
+    if (!rows_.takes_next()) return;
     const GemmProblem problem = parse_problem("gemm " + words).problem;
     OperandRules rules;
     rules.a = rules.b = templates::repacked_rule(problem.a.dtype, layout);

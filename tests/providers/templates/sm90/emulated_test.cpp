@@ -28,6 +28,7 @@ class Sm90Emulated : public tests::OnEmulatedH200 {
     const std::string line = "gemm " + extents + " " + words;
     const auto kernel = find_kernel(kernel_name);
     ASSERT_TRUE(kernel) << kernel_name;
+    if (!rows_.takes_next()) return;
     const VerifyReport report =
         verify(parse_problem(line), *kernel, {.fill = fill, .seed = random_(), .device = h200_});
     EXPECT_TRUE(report.passed) << line << " " << kernel_name << ": " << report.first_failure;
@@ -148,7 +149,7 @@ TEST_F(Sm90Emulated, parts_of_tiles_make_tiles) {
 // rounded once and has one value. GEMMERY_SOAK=1 runs 500 cases.
 TEST_F(Sm90Emulated, parts_of_tiles_are_rounded_once) {
   const bool is_soak = std::getenv("GEMMERY_SOAK") != nullptr;
-  for (int round = 0; round < (is_soak ? 500 : 24); ++round) {
+  for (int round = 0; round < (is_soak ? 500 : 12); ++round) {
     const std::string splits[] = {"stream", "serial" + std::to_string(extent(2, 7, 1)),
                                   "parallel" + std::to_string(extent(2, 7, 1))};
     const char* const type = extent(0, 1, 1) == 0 ? "f16" : "bf16";
@@ -187,6 +188,7 @@ TEST_F(Sm90Emulated, parts_of_tiles_go_through_programs) {
                                  digest(problem.problem.epilogue);
         const auto kernel = find_kernel(name);
         ASSERT_TRUE(kernel) << name;
+        if (!rows_.takes_next()) continue;
         const VerifyReport report = verify(problem, *kernel, {.seed = random_(), .device = h200_});
         EXPECT_TRUE(report.passed) << line << " " << name << ": " << report.first_failure;
       }
