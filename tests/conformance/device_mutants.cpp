@@ -321,6 +321,7 @@ OperandRules sm90_rules(SoundKernel kernel) {
   if (kernel == SoundKernel::wgmma_rounded) {
     rules.a.dtype = rules.b.dtype = DType::float32;
     rules.math = Math::tf32;
+    rules.b.layout = LayoutRule::column;  // else its transposition synchronises, too
   }
   if (kernel == SoundKernel::wgmma_scatter) {
     rules.c = {.dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};

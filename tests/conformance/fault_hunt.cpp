@@ -142,8 +142,8 @@ constexpr const char* mma_list_lines[] = {
     "grouped_gemm 64x96x72 groups=40 list=host a=bf16 b=bf16 out=f32:c"};
 constexpr const char* wgmma_rounded_lines[] = {
     "grouped_gemm 900x72x40 groups=40 ends=i64/align=8 gather=i64/of=1000/divide=3 outside=zero "
-    "a=f32 math=tf32",
-    "grouped_gemm 300x72x136 groups=5 gather=i32/of=50 outside=zero a=f32 math=tf32"};
+    "a=f32 b=f32:c math=tf32",
+    "grouped_gemm 300x72x136 groups=5 gather=i32/of=50 outside=zero a=f32 b=f32:c math=tf32"};
 // Lists that include problems of several tiles, and problems with K = 0.
 constexpr const char* wgmma_list_lines[] = {
     "grouped_gemm 300x70x136 groups=9 list=host a=bf16 b=bf16/ld=72 out=f32 c=f32 beta=0.5",
