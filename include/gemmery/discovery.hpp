@@ -71,6 +71,9 @@ struct Explanation {
   // The plain GEMM that families were asked about, if the operands' layout makes a convolution one;
   // otherwise empty.
   std::string runs_as = {};
+  // The results of `tune` that are stored for the problem, and why they are used or not; empty
+  // without any.
+  std::string tuned = {};
 };
 GEMMERY_API Explanation explain(const GemmArguments& arguments, const Filter& filter = {});
 GEMMERY_API Explanation explain(const GemmProblem& problem, const DeviceInfo& device,

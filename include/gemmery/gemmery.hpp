@@ -36,6 +36,8 @@
 #include <gemmery/stream.hpp>
 #include <gemmery/target.hpp>
 #include <gemmery/tensor.hpp>
+#include <gemmery/tune.hpp>
+#include <gemmery/tuning_entry.hpp>
 #include <gemmery/user_kernel.hpp>
 #include <gemmery/verify.hpp>
 #include <gemmery/version.hpp>

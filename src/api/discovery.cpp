@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "api/kept_answers.hpp"
+#include "api/stored_choices.hpp"
 #include "driver/driver.hpp"
 #include "kernel/rank.hpp"
 #include "kernel/registry.hpp"
@@ -89,8 +90,8 @@ bool has_built_in_families_only() {
 
 // --- history ------------------------------------------------------------------------------------
 
-std::shared_ptr<tune::MeasuredHistory> own_history() {
-  static auto* const history = new std::shared_ptr(std::make_shared<tune::MeasuredHistory>());
+std::shared_ptr<tuning::MeasuredHistory> own_history() {
+  static auto* const history = new std::shared_ptr(std::make_shared<tuning::MeasuredHistory>());
   return *history;
 }
 
@@ -213,19 +214,25 @@ void warn_of_cliff(const Query& query, const Filter& filter) {
 
 KernelList answer_of(const Query& query, const Filter& filter) {
   const auto history = current_history();
+  const api::ChoicePointer choice = api::find_choice(query);
   const bool is_kept = may_be_kept(query, filter, history.get());
-  const api::AnswerKey key{query.problem, query.device, filter.target};
+  const api::AnswerKey key{query.problem, query.device, filter.target, choice};
   if (is_kept) {
     if (KernelList known = api::find_answer(key)) return known;
   }
-  auto answer =
-      std::make_shared<const std::vector<RankedKernel>>(find_kernels(query, filter, history.get()));
+  std::vector<RankedKernel> kernels = find_kernels(query, filter, history.get());
+  if (choice != nullptr) api::rank_first(*choice, kernels);
+  auto answer = std::make_shared<const std::vector<RankedKernel>>(std::move(kernels));
   if (is_kept) api::keep_answer(key, answer);
   warn_of_cliff(query, filter);
   return answer;
 }
 
 }  // namespace
+
+std::vector<RankedKernel> api::rank_without_choices(const Query& query, const Filter& filter) {
+  return find_kernels(query, filter, current_history().get());
+}
 
 KernelList get_shared_kernels(const GemmProblem& problem, const DeviceInfo& device,
                               const Filter& filter) {
@@ -310,6 +317,7 @@ Explanation explain_query(const Query& query, const Filter& filter) {
   apply_target(query, filter, explanation.reasons);
   if (const auto plain = operation::as_plain_gemm(query.problem))
     explanation.runs_as = to_string(*plain);
+  explanation.tuned = api::describe_choices(query, filter);
   return explanation;
 }
 
@@ -326,6 +334,7 @@ Explanation explain(const GemmArguments& arguments, const Filter& filter) {
 std::string to_string(const Explanation& explanation) {
   std::string text = fmt::format("{}\non {}\n", explanation.problem, explanation.device);
   if (!explanation.runs_as.empty()) text += "a plain GEMM: " + explanation.runs_as + "\n";
+  if (!explanation.tuned.empty()) text += "tuned: " + explanation.tuned + "\n";
   for (const Reason& reason : explanation.reasons) {
     const std::string place = reason.design_class.empty() ? "" : " " + reason.design_class;
     const std::string answer =

@@ -17,6 +17,7 @@ struct Place {
   GemmProblem problem;
   DeviceInfo device;
   std::optional<Target> target;
+  std::shared_ptr<const void> choice;
   KernelList answer;
 };
 
@@ -32,7 +33,7 @@ Place& place_of(const AnswerKey& key) {
 
 bool holds(const Place& place, const AnswerKey& key) {
   return place.answer != nullptr && place.problem == key.problem && place.target == key.target &&
-         place.device == key.device;
+         place.choice == key.choice && place.device == key.device;
 }
 
 }  // namespace
@@ -46,11 +47,13 @@ KernelList find_answer(const AnswerKey& key) {
 void keep_answer(const AnswerKey& key, const KernelList& answer) {
   Place& place = place_of(key);
   KernelList replaced;  // freed after unlocking
+  std::shared_ptr<const void> choice = key.choice;
   const std::unique_lock lock(place.mutex, std::try_to_lock);
   if (!lock) return;
   place.problem = key.problem;
   place.device = key.device;
   place.target = key.target;
+  place.choice.swap(choice);
   replaced = std::exchange(place.answer, answer);
 }
 

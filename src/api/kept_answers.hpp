@@ -3,6 +3,7 @@
 // the problem, the device and the target while only the library's own families are registered.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include <gemmery/device.hpp>
@@ -17,6 +18,7 @@ struct AnswerKey {
   const GemmProblem& problem;
   const DeviceInfo& device;
   std::optional<Target> target;
+  std::shared_ptr<const void> choice = {};  // the stored result by which the answer is ranked
 };
 
 // The cached answer for an equal key; nullptr if there is none. Both functions are safe to call

@@ -1,184 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing: rotating operand sets that exceed the cache, batches timed by the device's clock, medians
-// and quartiles.
+// The figures of timed kernels: medians, quartiles and the roofline.
 #include <gemmery/measure.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstddef>
-#include <memory>
-#include <optional>
-#include <span>
-#include <utility>
+#include <deque>
+#include <vector>
 
-#include <gemmery/buffer.hpp>
-#include <gemmery/error.hpp>
-#include <gemmery/family.hpp>
-
-#include "api/operand_sets.hpp"
+#include "api/timed_kernel.hpp"
 #include "core/device_rates.hpp"
-#include "driver/graph.hpp"
-#include "driver/stream.hpp"
 #include "operation/types.hpp"
 #include "platform/host_info.hpp"
 
 namespace gemmery {
 namespace {
 
-using api::OperandSets;
-using api::Placements;
-
-constexpr int smallest_set_count = 2;
-constexpr int largest_set_count = 256;
-constexpr int longest_batch =
-    1000;  // runs per timed batch: a graph of this many nodes is made in milliseconds
-constexpr double memory_share = 0.5;  // the largest share of the device's memory for operand sets
-
-// Twice the cache, so that a set has left it before it is used again.
-int set_count(const ProblemLine& line, const DeviceInfo& device) {
-  const auto bytes =
-      static_cast<double>(std::max<std::size_t>(Placements(line.problem).bytes(), 1));
-  const double wanted = std::floor(2.0 * static_cast<double>(device.l2_bytes) / bytes) + 1;
-  const double room = device.memory_bytes > 0
-                          ? memory_share * static_cast<double>(device.memory_bytes) / bytes
-                          : wanted;
-  const double count = std::min(std::max<double>(wanted, smallest_set_count), std::max(room, 1.0));
-  return static_cast<int>(std::min<double>(count, largest_set_count));
-}
-
-// --- batches ---
-
-// Runs a kernel some number of times over the sets in turn, and returns the time.
-class Batch {
- public:
-  virtual ~Batch() = default;
-  virtual double elapsed_us() = 0;
-};
-
-struct BatchPlan {
-  const Kernel& kernel;
-  const std::vector<GemmArguments>& arguments;
-  Stream stream;
-  int runs;
-  std::vector<PreparedLaunch>* prepared = nullptr;  // one per set; on a GPU
-};
-
-class CpuBatch final : public Batch {
- public:
-  explicit CpuBatch(const BatchPlan& plan) : plan_(plan) {}
-
-  double elapsed_us() override {
-    const auto start = std::chrono::steady_clock::now();
-    for (int run = 0; run < plan_.runs; ++run) {
-      const GemmArguments& arguments =
-          plan_.arguments[static_cast<std::size_t>(next_++) % plan_.arguments.size()];
-      plan_.kernel.run(arguments, {.stream = plan_.stream, .assume_supported = true});
-    }
-    const std::chrono::duration<double, std::micro> elapsed =
-        std::chrono::steady_clock::now() - start;
-    return elapsed.count();
-  }
-
- private:
-  BatchPlan plan_;
-  std::int64_t next_ = 0;
-};
-
-// The runs are captured into a graph if possible, so that gaps between launches are those of the
-// device, not of the host.
-class GpuBatch final : public Batch {
- public:
-  explicit GpuBatch(const BatchPlan& plan)
-      : plan_(plan),
-        start_(plan.stream.device(), driver::Event::Kind::timing),
-        end_(plan.stream.device(), driver::Event::Kind::timing) {
-    try {
-      driver::GraphCapture capture(plan_.stream);
-      launch_all();
-      graph_ = capture.end();
-    } catch (const Error&) {
-      graph_.reset();
-    }
-  }
-
-  double elapsed_us() override {
-    start_.record(plan_.stream);
-    if (graph_) {
-      graph_->launch(plan_.stream);
-    } else {
-      launch_all();
-    }
-    end_.record(plan_.stream);
-    end_.synchronize();
-    return 1000 * driver::elapsed_ms(start_, end_);
-  }
-
- private:
-  void launch_all() {
-    for (int run = 0; run < plan_.runs; ++run)
-      (*plan_.prepared)[static_cast<std::size_t>(run) % plan_.prepared->size()].launch(
-          plan_.stream);
-  }
-
-  BatchPlan plan_;
-  driver::Event start_, end_;
-  std::optional<driver::Graph> graph_;
-};
-
-std::unique_ptr<Batch> make_batch(const BatchPlan& plan) {
-  if (plan.stream.device().is_cpu()) return std::make_unique<CpuBatch>(plan);
-  return std::make_unique<GpuBatch>(plan);
-}
-
-// The kernel that is measured.
-class Subject {
- public:
-  Subject(const Kernel& kernel, const OperandSets& sets, Stream stream)
-      : kernel_(kernel), arguments_(sets.arguments()), stream_(stream) {
-    if (stream.device().is_cpu()) {
-      kernel_.run(arguments_.front(), {.stream = stream});
-      return;
-    }
-    const Artifact artifact = kernel_.compile(arguments_.front());
-    for (const GemmArguments& arguments : arguments_) prepared_.push_back(artifact.bind(arguments));
-  }
-
-  // Chooses a batch that lasts at least `sample_ms`, while the device warms up.
-  void warm_up(const MeasureOptions& options) {
-    runs_ = 1;
-    double spent_us = 0;
-    while (true) {
-      batch_ = make_batch({kernel_, arguments_, stream_, runs_, &prepared_});
-      const double elapsed = std::min(batch_->elapsed_us(), batch_->elapsed_us());
-      spent_us += 2 * elapsed;
-      const int wanted = runs_for(options.sample_ms * 1000, elapsed / runs_);
-      if (wanted <= runs_ + runs_ / 4) break;
-      runs_ = std::min(wanted, 16 * runs_);
-    }
-    while (spent_us < options.warmup_ms * 1000) spent_us += std::max(batch_->elapsed_us(), 1.0);
-  }
-
-  void sample() { times_us_.push_back(batch_->elapsed_us() / runs_); }
-  int runs() const { return runs_; }
-  std::vector<double>& times_us() { return times_us_; }
-
- private:
-  static int runs_for(double batch_us, double run_us) {
-    const double runs = std::ceil(batch_us / std::max(run_us, 0.01));
-    return static_cast<int>(std::clamp<double>(runs, 1, longest_batch));
-  }
-
-  Kernel kernel_;
-  const std::vector<GemmArguments>& arguments_;
-  Stream stream_;
-  std::vector<PreparedLaunch> prepared_;
-  std::unique_ptr<Batch> batch_;
-  int runs_ = 1;
-  std::vector<double> times_us_;
-};
-
-// --- figures ---
+using api::TimedKernel;
+using api::TimedOperands;
 
 // The interpolated value below which `share` of the sorted samples lie.
 double quantile(const std::vector<double>& sorted, double share) {
@@ -219,8 +57,9 @@ double roofline_us(const GemmProblem& problem, const DeviceInfo& device) {
   return std::max(arithmetic, memory);
 }
 
-Measurement summarize(const ProblemLine& line, const DeviceInfo& device, Subject& subject) {
-  std::vector<double>& times = subject.times_us();
+Measurement summarize(const ProblemLine& line, const DeviceInfo& device,
+                      const TimedKernel& subject) {
+  std::vector<double> times = subject.times_us();
   std::ranges::sort(times);
   Measurement measurement{.median_us = quantile(times, 0.5),
                           .minimum_us = times.front(),
@@ -237,56 +76,26 @@ Measurement summarize(const ProblemLine& line, const DeviceInfo& device, Subject
   return measurement;
 }
 
-const DeviceInfo& facts_of(const Kernel& kernel, Device device) {
-  const DeviceInfo* const info = kernel.family().device_info(device);
-  if (info != nullptr) return *info;
-  throw Error({.kind = ErrorKind::unsupported,
-               .operand = "device",
-               .expected = "a device that " + kernel.name() + " runs on",
-               .got = to_string(device)});
-}
-
-void check_options(const MeasureOptions& options) {
-  if (options.device.type == DeviceType::emulated) {
-    throw Error({.kind = ErrorKind::unsupported,
-                 .operand = "device",
-                 .expected = "a device that can be timed",
-                 .got = to_string(options.device) + ", which is emulated",
-                 .hint = "verify and run support it; measure on a GPU or on the CPU"});
-  }
-  if (options.samples >= 1) return;
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = "samples",
-               .expected = "1 or more",
-               .got = std::to_string(options.samples)});
-}
-
 }  // namespace
 
 std::vector<Measurement> measure_interleaved(const ProblemLine& line,
                                              const std::vector<Kernel>& kernels,
                                              const MeasureOptions& options) {
-  check_options(options);
+  api::check_options(options);
   if (kernels.empty()) return {};
-  const DeviceInfo& device = facts_of(kernels.front(), options.device);
-  std::optional<OwnedStream> own;
-  if (!options.device.is_cpu()) own.emplace(options.device);
-  const Stream stream = own ? own->get() : Stream::cpu();
-  const std::uint64_t seed = options.seed != 0 ? options.seed : api::fresh_seed();
-  const int count = set_count(line, device);
-  const OperandSets sets(line, count, seed, stream);
+  const DeviceInfo& device = api::facts_of(kernels.front(), options.device);
+  const TimedOperands operands(line, device, options);
 
-  std::vector<Subject> subjects;
-  subjects.reserve(kernels.size());
-  for (const Kernel& kernel : kernels) subjects.emplace_back(kernel, sets, stream);
-  for (Subject& subject : subjects) subject.warm_up(options);
+  std::deque<TimedKernel> subjects;
+  for (const Kernel& kernel : kernels) subjects.emplace_back(kernel, operands);
+  for (TimedKernel& subject : subjects) subject.warm_up(options);
   for (int sample = 0; sample < options.samples; ++sample)
-    for (Subject& subject : subjects) subject.sample();
+    for (TimedKernel& subject : subjects) subject.sample();
 
   std::vector<Measurement> measurements;
-  for (Subject& subject : subjects) {
+  for (const TimedKernel& subject : subjects) {
     measurements.push_back(summarize(line, device, subject));
-    measurements.back().buffer_sets = count;
+    measurements.back().buffer_sets = operands.set_count();
   }
   return measurements;
 }

@@ -151,6 +151,15 @@ std::error_code Folder::write_file(const std::string& name,
   return error_of([&] { return opened->calls().fsync(opened->number()); });
 }
 
+std::error_code Folder::append_to_file(const std::string& name,
+                                       std::span<const std::byte> bytes) const {
+  const Attempt<Descriptor> opened = open(name, O_WRONLY | O_CREAT | O_APPEND | file_flags);
+  if (!opened) return opened.error();
+  if (const std::error_code error = check_file(*opened, Owner::user)) return error;
+  if (const std::error_code error = write_all(*opened, bytes)) return error;
+  return error_of([&] { return opened->calls().fsync(opened->number()); });
+}
+
 // --- names --------------------------------------------------------------------------------------
 
 std::error_code Folder::rename(const std::string& name, const Folder& to,

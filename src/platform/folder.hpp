@@ -66,6 +66,9 @@ class Folder {
   Attempt<std::string> read_file(const std::string& name, std::size_t most, Owner owner) const;
   // Writes a new file, mode 0600, and flushes it to the disk.
   std::error_code write_file(const std::string& name, std::span<const std::byte> bytes) const;
+  // Appends to a file, by the same rules as for reading, and flushes it; creates it with mode 0600
+  // if it does not exist.
+  std::error_code append_to_file(const std::string& name, std::span<const std::byte> bytes) const;
   // Opens a file for reading and writing; creates it if it does not exist. Same rules as for
   // reading.
   Attempt<Descriptor> open_shared_file(const std::string& name) const;

@@ -7,7 +7,7 @@
 
 #include <xxhash.h>
 
-namespace gemmery::tune {
+namespace gemmery::tuning {
 
 std::size_t MeasuredHistory::KeyHash::operator()(const Key& key) const noexcept {
   const auto& design = key.kernel.design().bytes();
@@ -31,4 +31,4 @@ void MeasuredHistory::record(const Query& query, const Kernel& kernel, double mi
   is_empty_ = false;
 }
 
-}  // namespace gemmery::tune
+}  // namespace gemmery::tuning

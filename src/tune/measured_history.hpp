@@ -10,7 +10,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace gemmery::tune {
+namespace gemmery::tuning {
 
 // Keyed by problem, device name and kernel; the latest time wins. Bounded: a full history takes no
 // new problems.
@@ -38,4 +38,4 @@ class MeasuredHistory final : public History {
   std::atomic<bool> is_empty_{true};  // avoids the lock while nothing has been measured
 };
 
-}  // namespace gemmery::tune
+}  // namespace gemmery::tuning

@@ -177,7 +177,7 @@ TEST(Rank, measured_times_outrank_predictions) {
   const Family* const families[] = {&family};
   const GemmProblem problem = problem_of("gemm 8x8x8 a=f32");
   const GemmProblem other = problem_of("gemm 8x8x9 a=f32");
-  tune::MeasuredHistory history;
+  tuning::MeasuredHistory history;
   history.record({problem, h200()}, family.kernel(3), 1.5);
   const auto kernels = kernel::rank_kernels({problem, h200()}, families, &history);
   EXPECT_EQ(numbers(kernels), (std::vector{3, 1, 2}));
@@ -221,7 +221,7 @@ TEST(Registry, additions_during_discovery_are_safe_and_seen_later) {
 
 TEST(History, threads_may_record_and_ask_at_once) {
   const ToyFamily family("toy");
-  tune::MeasuredHistory history;
+  tuning::MeasuredHistory history;
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
