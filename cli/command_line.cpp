@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -19,9 +20,9 @@
 namespace gemmery::cli {
 namespace {
 
-constexpr std::array<std::string_view, 12> all_verbs{"list",  "explain", "run",     "verify",
-                                                     "bench", "compile", "inspect", "emulate",
-                                                     "new",   "cache",   "doctor",  "completion"};
+constexpr std::array<std::string_view, 13> all_verbs{
+    "list",    "explain", "run", "verify", "bench",  "tune",      "compile",
+    "inspect", "emulate", "new", "cache",  "doctor", "completion"};
 
 // The parser and the values that it sets.
 struct Parser {
@@ -118,6 +119,34 @@ void declare_bench(CLI::App& verb, Parser& parser) {
   add_format(verb, parser);
 }
 
+void declare_tune(CLI::App& verb, Parser& parser) {
+  Options& options = parser.line.options;
+  TuningWishes& wishes = options.tuning;
+  verb.add_option("--device", options.device);
+  add_strings(verb, "--provider", options.providers);
+  add_strings(verb, "--design", options.designs);
+  add_libraries(verb, options);
+  verb.add_option("problem", options.words);
+  CLI::Option* const file = verb.add_option("--file", options.file);
+  add_strings(verb, "--dtype", options.dtypes);
+  verb.get_option("--dtype")->needs(file);
+  verb.add_option("--budget", wishes.budget_s)
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{
+          {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}}))
+      ->check(CLI::Range(0.001, 1e6));
+  verb.add_option("--candidates", wishes.candidates)->check(CLI::Range(0, 1'000'000));
+  add_seed(verb, options);
+  CLI::Option* const force = verb.add_flag("--force", wishes.measures_again);
+  CLI::Option* const list =
+      verb.add_flag_callback("--list", [&wishes] { wishes.action = TuningAction::list; });
+  CLI::Option* const forget =
+      verb.add_flag_callback("--forget", [&wishes] { wishes.action = TuningAction::forget; });
+  verb.add_flag("--all", wishes.takes_all)->needs(forget);
+  list->excludes(forget)->excludes(force);
+  forget->excludes(force);
+  add_format(verb, parser);
+}
+
 void declare_compile(CLI::App& verb, Parser& parser) {
   Options& options = parser.line.options;
   verb.add_option("--device", options.device);
@@ -200,9 +229,9 @@ void declare_new(CLI::App& verb, Parser& parser) {
 
 using Declaration = void (*)(CLI::App&, Parser&);
 constexpr std::array<Declaration, all_verbs.size()> declarations{
-    declare_list,  declare_explain, declare_run,     declare_verify,
-    declare_bench, declare_compile, declare_inspect, declare_emulate,
-    declare_new,   declare_cache,   declare_doctor,  declare_completion};
+    declare_list,  declare_explain, declare_run,       declare_verify,  declare_bench,
+    declare_tune,  declare_compile, declare_inspect,   declare_emulate, declare_new,
+    declare_cache, declare_doctor,  declare_completion};
 
 // Replaces CLI11's --help by one that prints the manual.
 void add_help(CLI::App& app, Parser& parser) {

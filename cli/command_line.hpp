@@ -40,6 +40,17 @@ struct InspectOptions {
   bool inlines_headers = false;  // in the printed source
 };
 
+enum class TuningAction : std::uint8_t { tune, list, forget };
+
+// Options of gemmery tune only.
+struct TuningWishes {
+  TuningAction action = TuningAction::tune;
+  double budget_s = 30;
+  int candidates = 12;
+  bool measures_again = false;
+  bool takes_all = false;  // of forget
+};
+
 // The options of all verbs; each verb accepts those in its section of docs/cli.md.
 struct Options {
   std::vector<std::string> words;  // the words of the problems
@@ -73,6 +84,7 @@ struct Options {
   std::vector<std::string> libraries;  // shared libraries with the user's kernels
   EmulateOptions emulate;
   InspectOptions inspection;
+  TuningWishes tuning;
 };
 
 struct CommandLine {

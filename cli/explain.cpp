@@ -49,12 +49,14 @@ ExitCode explain_families(const Options& options, const ProblemLine& line,
     output.write_line(
         fmt::format("{} on {} ({})", to_string(line), device.label, device.info.name));
     if (!explanation.runs_as.empty()) output.write_line("a plain GEMM: " + explanation.runs_as);
+    if (!explanation.tuned.empty()) output.write_line("tuned: " + explanation.tuned);
     print_reasons(reasons, output);
     return ExitCode::success;
   }
   for (const Reason& reason : reasons) {
     Record record = head(line, device);
     if (!explanation.runs_as.empty()) record["runs_as"] = explanation.runs_as;
+    if (!explanation.tuned.empty()) record["tuned"] = explanation.tuned;
     record["provider"] = reason.provider;
     record["family"] = reason.family;
     record["design_class"] = reason.design_class;

@@ -41,6 +41,7 @@ ExitCode run_verb(const std::string& verb, const Options& options, Output& outpu
   if (verb == "run") return run_problem(options, output);
   if (verb == "verify") return verify_problem(options, output);
   if (verb == "bench") return bench(options, output);
+  if (verb == "tune") return tune_kernels(options, output);
   if (verb == "compile") return compile_problems(options, output);
   if (verb == "inspect") return inspect_code(options, output);
   if (verb == "emulate") return emulate_kernel(options, output);

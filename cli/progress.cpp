@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -28,8 +29,21 @@ Progress::~Progress() {
 
 void Progress::step(std::string_view what) {
   if (!is_shown_) return;
-  const std::size_t filled = steps_ == 0 ? 0 : bar_columns * done_ / steps_;
   ++done_;
+  draw(static_cast<double>(done_ - 1), what);
+}
+
+void Progress::within_step(double share, std::string_view what) {
+  constexpr std::chrono::milliseconds pause{100};
+  if (!is_shown_ || std::chrono::steady_clock::now() - drawn_at_ < pause) return;
+  draw(static_cast<double>(done_) - 1 + share, what);
+}
+
+void Progress::draw(double done, std::string_view what) {
+  drawn_at_ = std::chrono::steady_clock::now();
+  const double columns_per_step =
+      steps_ == 0 ? 0 : static_cast<double>(bar_columns) / static_cast<double>(steps_);
+  const auto filled = std::min(static_cast<std::size_t>(done * columns_per_step), bar_columns);
   const std::string bar = fmt::format("[{:=<{}}{:{}}] {}/{}  {}", "", filled, "",
                                       bar_columns - filled, done_, steps_, what);
   // One column less, since a write to the last one scrolls. Read each time, since the terminal may

@@ -2,6 +2,7 @@
 // A progress bar on standard error. Prints nothing if standard error is not a terminal.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string_view>
 
@@ -17,10 +18,16 @@ class Progress {
   // Begins a step.
   void step(std::string_view what);
 
+  // Tells how much of the step is done, from 0 to 1. Draws at most ten times a second.
+  void within_step(double share, std::string_view what);
+
  private:
+  void draw(double done, std::string_view what);
+
   bool is_shown_;
   std::size_t steps_;
   std::size_t done_ = 0;
+  std::chrono::steady_clock::time_point drawn_at_ = {};
 };
 
 }  // namespace gemmery::cli

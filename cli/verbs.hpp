@@ -13,6 +13,7 @@ ExitCode list(const Options& options, Output& output);
 ExitCode explain_problem(const Options& options, Output& output);
 ExitCode run_problem(const Options& options, Output& output);
 ExitCode verify_problem(const Options& options, Output& output);
+ExitCode tune_kernels(const Options& options, Output& output);
 ExitCode bench(const Options& options, Output& output);
 ExitCode compile_problems(const Options& options, Output& output);
 ExitCode inspect_code(const Options& options, Output& output);

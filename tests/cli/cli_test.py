@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import pty
+import random
 import re
 import signal
 import shutil
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import termios
 import time
+import tomllib
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -86,6 +88,93 @@ class Colours(unittest.TestCase):
         self.assertTrue(self.first_line(TERM="xterm", NO_COLOR="1").startswith("ok      "))
         self.assertTrue(self.first_line(TERM="dumb", NO_COLOR="").startswith("ok      "))
         self.assertTrue(run("verify", *SMALL).stdout.startswith("ok      "))
+
+
+class Tune(unittest.TestCase):
+    """Each test has a file of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = pathlib.Path(folder.name, "tuning.toml")
+        self.environment = {**os.environ, "GEMMERY_TUNING_FILE": str(self.file)}
+
+    def gemmery(self, *words):
+        return run(*words, env=self.environment)
+
+    def tuned(self, *words):
+        ran = self.gemmery("tune", *words, "--device", "cpu", "--json")
+        self.assertEqual(ran.returncode, SERVED, ran.stderr)
+        return json_lines(ran.stdout)
+
+    def stored(self):
+        return json_lines(self.gemmery("tune", "--list", "--json").stdout)
+
+    def test_other_processes_rank_the_winner_first_and_say_why(self):
+        (result,) = self.tuned(*SMALL, "--budget", "5s")
+        self.assertEqual(result["outcome"], "stored")
+        self.assertIn(result["kernel_name"], [row["kernel_name"] for row in result["candidates"]])
+        ranked = json_lines(self.gemmery("list", *SMALL, "--device", "cpu", "--json").stdout)
+        self.assertEqual(ranked[0]["kernel_name"], result["kernel_name"])
+        self.assertEqual([row["is_measured"] for row in ranked], [True] + [False] * (len(ranked) - 1))
+        self.assertAlmostEqual(ranked[0]["predicted_us"], result["median_us"], delta=1e-5 * result["median_us"])
+        explained = self.gemmery("explain", *SMALL, "--device", "cpu").stdout
+        self.assertIn("tuned: first: " + result["kernel_name"], explained)
+        ignored = run("explain", *SMALL, "--device", "cpu", env={**self.environment, "GEMMERY_TUNING": "0"}).stdout
+        self.assertNotIn("tuned:", ignored)
+
+    def test_the_file_is_TOML_and_names_its_conditions(self):
+        self.tuned(*SMALL, *SMALL[:1], "40x40x40", "a=bf16", "--budget", "5s")
+        tables = tomllib.loads(self.file.read_text(encoding="utf-8"))["tuning"]
+        self.assertEqual([table["problem"] for table in tables], ["gemm 48x40x56 a=f32", "gemm 40x40x40 a=bf16"])
+        for table, row in zip(tables, self.stored(), strict=True):
+            self.assertIn("(cpu, ", table["device"])
+            self.assertIn("oneDNN", table["driver"])
+            self.assertEqual(table["kernel"], row["kernel_name"])
+            self.assertIn("winner", [candidate["outcome"] for candidate in table["candidates"]])
+            self.assertTrue(row["holds_here"])
+
+    def test_results_are_forgotten_on_demand(self):
+        self.tuned(*SMALL, "gemm", "40x40x40", "a=f32", "--budget", "5s")
+        self.assertEqual(self.tuned(*SMALL)[0]["outcome"], "stored_before")
+        self.assertEqual(self.gemmery("tune", "--forget").returncode, BAD_INPUT)
+        self.assertIn("removed 1 result", self.gemmery("tune", "--forget", *SMALL).stdout)
+        self.assertEqual([row["problem"] for row in self.stored()], ["gemm 40x40x40 a=f32"])
+        self.assertIn("removed 1 result", self.gemmery("tune", "--forget", "--all").stdout)
+        self.assertEqual(self.stored(), [])
+
+    def test_text_says_what_became_of_the_candidates(self):
+        ran = self.gemmery("tune", *SMALL, "--device", "cpu", "--budget", "5000ms")
+        self.assertEqual(ran.returncode, SERVED, ran.stderr)
+        self.assertIn("  stored: ", ran.stdout)
+        self.assertIn(" winner ", ran.stdout)
+        self.assertIn("--force measures again", self.gemmery("tune", *SMALL, "--device", "cpu").stdout)
+        self.assertIn("holds", self.gemmery("tune", "--list").stdout)
+
+    def test_what_cannot_be_tuned_is_refused(self):
+        self.assertEqual(self.gemmery("tune").returncode, BAD_INPUT)
+        self.assertEqual(self.gemmery("tune", *SMALL, "--budget", "soon").returncode, BAD_INPUT)
+        self.assertEqual(self.gemmery("tune", *SMALL, "--budget", "0s").returncode, BAD_INPUT)
+        self.assertEqual(self.gemmery("tune", *SMALL, "--device", "emulated:h200").returncode, NOT_SERVED)
+        self.assertEqual(self.gemmery("tune", "--all", *SMALL).returncode, BAD_INPUT)
+        self.assertFalse(self.file.exists())
+
+    def test_a_program_that_is_killed_keeps_what_it_told_and_goes_on_there(self):
+        kills = 50 if os.environ.get("GEMMERY_SOAK") else 5
+        problems = [f"gemm {8 + number}x24x40 a=f32" for number in range(4 * kills)]
+        words = [word for line in problems for word in line.split()]
+        command = [PROGRAM, "tune", *words, "--device", "cpu", "--budget", "200s", "--json"]
+        told = set()
+        for _ in range(kills):
+            with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=self.environment) as program:
+                time.sleep(random.uniform(0, 0.3))
+                program.kill()
+                lines = program.communicate(timeout=TIME_LIMIT_S)[0].split("\n")[:-1]
+            results = [json.loads(line) for line in lines]
+            again = {row["problem"] for row in results if row["outcome"] == "stored"} & told
+            self.assertEqual(again, set(), "stored before, measured again")
+            told |= {row["problem"] for row in results}
+            self.assertLessEqual(told, {row["problem"] for row in self.stored()})
 
 
 class NewKernel(unittest.TestCase):
@@ -258,7 +347,7 @@ class BadInput(unittest.TestCase):
     """Each row gives its exit code, one line on standard error that contains its text, and nothing on standard output."""
 
     ROWS = [
-        (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, compile, inspect, emulate, new, cache, doctor, completion, got 'dance'"),
+        (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, tune, compile, inspect, emulate, new, cache, doctor, completion, got 'dance'"),
         (["--loud"], BAD_INPUT, "--loud"),
         (["lst"], BAD_INPUT, "did you mean list?"),
         (["versoin"], BAD_INPUT, "did you mean version?"),
