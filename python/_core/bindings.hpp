@@ -46,6 +46,7 @@ void bind_described_operations(nb::module_& module);
 void bind_discovery(nb::module_& module);
 void bind_checks(nb::module_& module);
 void bind_emulation(nb::module_& module);
+void bind_tuning(nb::module_& module);
 void bind_cache(nb::module_& module);
 void bind_log(nb::module_& module);
 void bind_user_kernels(nb::module_& module);

@@ -22,22 +22,6 @@ Fill to_fill(std::string_view word) {
                .got = "\"" + std::string(word) + "\""});
 }
 
-// The problem of a text line or of arguments.
-ProblemLine line_of(nb::handle problem) {
-  if (nb::isinstance<nb::str>(problem)) return parse_problem(to_text(problem, "problem"));
-  cast_for<PyGemmArguments>(problem, "problem", "a line of text or GemmArguments");
-  return parse_problem(nb::cast<std::string>(problem.attr("problem")));
-}
-
-// The given device. If it is None: the arguments' device, or the CPU for a text line.
-Device device_for(nb::handle device, nb::handle problem) {
-  if (!device.is_none()) return to_device(device, "device");
-  if (!nb::isinstance<PyGemmArguments>(problem)) return Device::cpu();
-  const auto& arguments = nb::cast<const PyGemmArguments&>(problem);
-  require_memory(arguments, "without a device, this");
-  return arguments.native->device();
-}
-
 VerifyReport verify_kernel(const PyKernel& kernel, nb::handle problem, std::string_view fill,
                            std::uint64_t seed, nb::handle device) {
   const ProblemLine line = line_of(problem);
@@ -84,6 +68,22 @@ bool lacks_nvrtc(const DoctorReport& report) {
 }
 
 }  // namespace
+
+// The problem of a text line or of arguments.
+ProblemLine line_of(nb::handle problem) {
+  if (nb::isinstance<nb::str>(problem)) return parse_problem(to_text(problem, "problem"));
+  cast_for<PyGemmArguments>(problem, "problem", "a line of text or GemmArguments");
+  return parse_problem(nb::cast<std::string>(problem.attr("problem")));
+}
+
+// The given device. If it is None: the arguments' device, or the CPU for a text line.
+Device device_for(nb::handle device, nb::handle problem) {
+  if (!device.is_none()) return to_device(device, "device");
+  if (!nb::isinstance<PyGemmArguments>(problem)) return Device::cpu();
+  const auto& arguments = nb::cast<const PyGemmArguments&>(problem);
+  require_memory(arguments, "without a device, this");
+  return arguments.native->device();
+}
 
 // The oracle needs the inputs. Throws if a result overwrote one of them.
 void require_inputs_to_stay(const GemmArguments& arguments) {

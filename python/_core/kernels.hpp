@@ -46,6 +46,12 @@ const DeviceInfo& info_for(const PyGemmArguments& arguments, nb::handle cc);
 // The target of a kernel for `cc`: an int or a device name mean a device, "sm_90a" is exact.
 Target compile_target(const Kernel& kernel, nb::handle cc);
 
+// The problem of a text line or of arguments.
+ProblemLine line_of(nb::handle problem);
+
+// The given device. If it is None: the arguments' device, or the CPU for a text line.
+Device device_for(nb::handle device, nb::handle problem);
+
 // Compares the result in the arguments with the oracle; `handle` is the stream on which it was
 // computed. Throws Error (unsupported) if an input was, or will be, overwritten in place.
 VerifyReport check_against_oracle(const PyGemmArguments& arguments, const Kernel& kernel,

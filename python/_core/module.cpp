@@ -20,6 +20,7 @@ NB_MODULE(_core, module) {
   bind_discovery(module);
   bind_checks(module);
   bind_emulation(module);
+  bind_tuning(module);
   bind_cache(module);
   bind_log(module);
   bind_user_kernels(module);

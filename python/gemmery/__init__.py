@@ -28,6 +28,7 @@ from gemmery import (
     own_kernels,
     providers,
     status,
+    tuning,
     typing,
     utils,
 )
@@ -86,6 +87,7 @@ from gemmery.own_kernels import get_include
 from gemmery.providers import Provider
 from gemmery.status import Status
 from gemmery.tensor import Stream, Tensor, as_tensor, empty, pointer_array, synchronize
+from gemmery.tuning import tune
 
 __version__ = version()
 _log.install()
@@ -174,6 +176,8 @@ __all__ = [
     "providers",
     "status",
     "synchronize",
+    "tune",
+    "tuning",
     "typing",
     "uint8",
     "uint32",

@@ -841,6 +841,20 @@ def measure(
     time by the device's peaks), roofline_share (roofline_us / median_us).
     """
 
+def tune(
+    problem: str | GemmArguments,
+    *,
+    budget_s: float = 30.0,
+    candidates: int = 12,
+    force: bool = False,
+    device: DeviceLike = None,
+    providers: Any = None,
+    progress: Callable[[str, str, float], object] | None = None,
+) -> dict[str, Any]: ...
+def tuning_file() -> str: ...
+def list_tunings() -> list[dict[str, Any]]: ...
+def forget_tunings(problems: list[Any]) -> int: ...
+def forget_all_tunings() -> int: ...
 def doctor() -> str:
     """The libraries, devices and cache of this machine, as text."""
 
