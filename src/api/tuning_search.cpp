@@ -25,7 +25,7 @@ constexpr double screening_ms = 1;
 // What is slower than the fastest by this factor is no finalist; what is predicted to be slower by
 // the second, or is by the third in its first run, which anything may have delayed, is not
 // screened.
-constexpr double finalist_factor = 2;
+constexpr double finalist_factor = 4;
 constexpr double hopeless_prediction = 10;
 constexpr double hopeless_run = 50;
 constexpr double shortest_slow_us = 100'000;  // below it, samples cost less than an error
