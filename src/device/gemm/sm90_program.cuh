@@ -4,7 +4,7 @@
 #pragma once
 
 #include <device/abi/sm90_program.hpp>
-#include <device/epilogue/warpgroup_program.cuh>
+#include <device/epilogue/warpgroup_program_block.cuh>
 #include <device/gemm/empty_groups.cuh>
 #include <device/gemm/sm90.cuh>
 #include <device/gemm/sm90_outside.cuh>
