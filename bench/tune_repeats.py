@@ -79,7 +79,7 @@ def judge(program: str, line: str, results: list[dict]) -> tuple[int, str]:
         print(
             line, *(result["candidates"] for result in results if result["kernel_name"] == kernel), sep="\n  ", file=sys.stderr
         )
-        agreeing += count if slowness <= ALLOWED else 0
+        agreeing += count if 1 / ALLOWED <= slowness <= ALLOWED else 0
         others.append(f"{kernel} {count} times, at {slowness:.3f} of its time")
     times = [result["median_us"] for result in results]
     rounds = statistics.median(result["rounds"] for result in results)

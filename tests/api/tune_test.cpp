@@ -94,7 +94,7 @@ ProblemLine new_problem() {
   return parse_problem("gemm " + std::to_string(64 + next++) + "x96x80 a=f32");
 }
 
-TuneOptions quick() { return {.budget_s = 5}; }
+TuneOptions quick() { return {.budget_s = 60}; }
 
 std::vector<RankedKernel> kernels_of(const ProblemLine& line) {
   return get_kernels(line.problem, device_info(Device::cpu()));

@@ -36,7 +36,7 @@ def first():
         + f"""
 assert first() is None
 stages = set()
-result = gemmery.tune({LINE!r}, budget_s=5, progress=lambda stage, kernel, share: stages.add(stage))
+result = gemmery.tune({LINE!r}, budget_s=60, progress=lambda stage, kernel, share: stages.add(stage))
 assert result and result.outcome == "stored" and result.rounds >= 10, result
 assert "winner" in [candidate.outcome for candidate in result.candidates]
 assert {{"screening", "verifying"}} <= stages <= {{"waiting", "screening", "verifying", "timing"}}, stages
@@ -58,12 +58,12 @@ def test_results_are_forgotten(tmp_path):
     run(
         f"""
 import gemmery
-assert gemmery.tune({LINE!r}, budget_s=5)
+assert gemmery.tune({LINE!r}, budget_s=60)
 assert gemmery.tuning.file().endswith("tuning.toml")
 assert gemmery.tuning.forget("gemm 1x1x1 a=f32") == 0
 assert gemmery.tuning.forget({LINE!r}) == 1
 assert gemmery.tuning.entries() == []
-assert gemmery.tune({LINE!r}, budget_s=5) and gemmery.tuning.forget_all() == 1
+assert gemmery.tune({LINE!r}, budget_s=60) and gemmery.tuning.forget_all() == 1
 """,
         tmp_path,
     )
