@@ -37,9 +37,12 @@
 #include <gemmery/export.hpp>
 #include <gemmery/functors.hpp>
 #include <gemmery/kernel.hpp>
+#include <gemmery/print.hpp>
 #include <gemmery/stream.hpp>
 
 namespace gemmery::describe {
+
+using gemmery::operator<<;  // prints the types of this header, too
 
 // --- enumerations -------------------------------------------------------------------------------
 

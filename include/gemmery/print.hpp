@@ -52,8 +52,4 @@ inline std::ostream& operator<<(std::ostream& out, const Status& status) {
   return out << (status ? "supported" : status.error());
 }
 
-namespace describe {
-using gemmery::operator<<;  // for the types of <gemmery/describe.hpp>
-}  // namespace describe
-
 }  // namespace gemmery
