@@ -645,14 +645,16 @@ TEST_P(GroupedRowsOf, row_58_every_form_with_extents_about_powers_of_two) {
   if (HasFailure()) ADD_FAILURE() << "seed " << seed;
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, GroupedRowsOf,
-                         testing::Values(Place{"cpu", "host_reference"}, Place{"cpu", "host_plain"},
-                                         Place{"emulated:a100", "simt"},
-                                         Place{"emulated:a100", "sm80"},
-                                         Place{"emulated:h200", "sm80"},
-                                         Place{"emulated:h200", "sm90"}, Place{"gpu", "simt"},
-                                         Place{"gpu", "sm80"}, Place{"gpu", "sm90"}),
-                         name_of_place);
+// A short run leaves out sm80 on Hopper, whose code an A100 runs, too.
+std::vector<Place> places() {
+  std::vector<Place> all{{"cpu", "host_reference"}, {"cpu", "host_plain"},
+                         {"emulated:a100", "simt"}, {"emulated:a100", "sm80"},
+                         {"emulated:h200", "sm90"}, {"gpu", "simt"},
+                         {"gpu", "sm80"},           {"gpu", "sm90"}};
+  if (std::getenv("GEMMERY_SOAK") != nullptr) all.push_back({"emulated:h200", "sm80"});
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Families, GroupedRowsOf, testing::ValuesIn(places()), name_of_place);
 
 // Inputs that TMA loads need space in the launch's parameters, besides the table.
 TEST(GroupedTables, leave_room_for_few_operands_and_refuse_more_by_number) {

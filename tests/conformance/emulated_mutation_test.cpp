@@ -22,7 +22,7 @@ namespace gemmery::conformance {
 namespace {
 
 // A short run looks at one kernel in so many, at others each time; GEMMERY_SOAK=1 looks at all.
-constexpr std::int64_t kernels_for_each_hunted = 3;
+constexpr std::int64_t kernels_for_each_hunted = 5;
 
 bool is_drawn(Choices& choices) {
   const bool is_chosen_by_name = std::getenv("GEMMERY_TEST_FAULTS") != nullptr;

@@ -9,7 +9,7 @@ namespace {
 DeviceUnderTest sm80_on(const char* device) {
   return {.device = device,
           .scale = {.rounds = 1,
-                    .kernels_per_round = 12,
+                    .kernels_per_round = 8,
                     .cases_per_round = 24,
                     .kernels_per_line = 1,
                     .repetitions = 2},
