@@ -70,8 +70,8 @@ TEST_F(Sm90Compile, the_largest_tiles_compile_in_a_fraction_of_a_second) {
   }
 }
 
-// Tiles that are shared through the workspace, compared with the same tile alone: 1.2 to 2 times its
-// processor time, and more on a busy machine.
+// Tiles that are shared through the workspace, compared with the same tile alone: 1.2 to 2 times
+// its processor time, and more on a busy machine.
 TEST_F(Sm90Compile, parts_of_tiles_take_little_longer) {
   const std::string head = "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
   for (const char* const tile : {"128x256x64_1x1", "128x128x64_1x1", "256x128x64_2x1"}) {
