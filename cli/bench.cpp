@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemmery bench: times kernels on problems; the kernels of a problem run in turn.
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 #include <gemmery/error.hpp>
 #include <gemmery/family.hpp>
 #include <gemmery/measure.hpp>
 
+#include "cli/bench_record.hpp"
 #include "cli/device_choice.hpp"
 #include "cli/problem_table.hpp"
 #include "cli/problem_words.hpp"
 #include "cli/progress.hpp"
 #include "cli/quantities.hpp"
 #include "cli/records.hpp"
+#include "cli/report.hpp"
 #include "cli/selection.hpp"
 #include "cli/verbs.hpp"
 
@@ -61,7 +66,17 @@ BenchRows time_kernels(const Options& options, const BenchProblem& problem,
   return {problem, std::move(kernels), std::move(measurements)};
 }
 
-void write_rows(const BenchRows& rows, const ChosenDevice& device, Output& output) {
+// What a report shows beyond what a row of CSV has.
+void add_report_fields(const BenchRows& rows, std::size_t index, const ChosenDevice& device,
+                       Record& record) {
+  record["bytes"] = rows.problem.line.problem.bytes();
+  record["clock_ghz"] = device.info.clock_ghz;
+  record["samples_us"] = rows.measurements[index].samples_us;
+  add_machine(record);
+}
+
+std::vector<Record> records_of(const BenchRows& rows, const ChosenDevice& device, Format format) {
+  std::vector<Record> records;
   for (std::size_t index = 0; index < rows.kernels.size(); ++index) {
     const Kernel& kernel = rows.kernels[index];
     Record record = {{"id", rows.problem.id}, {"problem", to_string(rows.problem.line)}};
@@ -70,9 +85,10 @@ void write_rows(const BenchRows& rows, const ChosenDevice& device, Output& outpu
     record["provider"] = kernel.family().provider();
     add_measurement(record, rows.measurements[index]);
     record["data"] = "normal";
-    output.write_record(record);
+    if (format != Format::csv) add_report_fields(rows, index, device, record);
+    records.push_back(std::move(record));
   }
-  output.flush();  // a long run shows its results so far
+  return records;
 }
 
 std::string quartiles(const Measurement& measurement) {
@@ -90,24 +106,72 @@ void add_rows(const BenchRows& rows, Table& table) {
   }
 }
 
-}  // namespace
+void write_rows(const std::vector<Record>& rows, Output& output) {
+  for (const Record& row : rows) output.write_record(row);
+  output.flush();  // a long run shows its results so far
+}
 
-ExitCode bench(const Options& options, Output& output) {
+ExitCode time_problems(const Options& options, Output& output) {
   const std::vector<BenchProblem> problems = read_problems(options);
   const ChosenDevice device = choose_present_device(options);
   Table table{"id", "problem", ">median", ">quartiles", ">n", ">rate", ">roofline", "kernel"};
   Progress progress(problems.size());
+  std::vector<Record> all;
   for (const BenchProblem& problem : problems) {
     progress.step(to_string(problem.line));
     const BenchRows rows = time_kernels(options, problem, device);
-    if (output.is_text()) {
+    if (output.is_text())
       add_rows(rows, table);
-    } else {
-      write_rows(rows, device, output);
-    }
+    else
+      write_rows(records_of(rows, device, output.format()), output);
+    if (!options.report.file.empty())
+      std::ranges::copy(records_of(rows, device, Format::json), std::back_inserter(all));
   }
   if (output.is_text()) table.print(output);
+  if (!options.report.file.empty()) write_page(options.report.file, report_page(read_records(all)));
   return ExitCode::success;
+}
+
+// --- comparison ---------------------------------------------------------------------------------
+
+Record to_record(const ComparedRow& row) {
+  return {{"problem", row.after->problem},
+          {"kernel_name", row.after->kernel},
+          {"before_us", row.before->median_us},
+          {"after_us", row.after->median_us},
+          {"ratio", row.ratio()},
+          {"least_ratio", row.least_ratio()},
+          {"greatest_ratio", row.greatest_ratio()}};
+}
+
+ExitCode compare(const Options& options, Output& output) {
+  const BenchRecord before = read_record_file(options.report.compared[0]);
+  const BenchRecord after = read_record_file(options.report.compared[1]);
+  Table table{"problem", ">before", ">after", ">ratio", ">from .. to", "kernel"};
+  for (const ComparedRow& row : compare_records(before, after)) {
+    if (!output.is_text()) {
+      output.write_record(to_record(row));
+      continue;
+    }
+    table.add_row({row.after->problem, time_text(row.before->median_us),
+                   time_text(row.after->median_us), fmt::format("{:.3f}", row.ratio()),
+                   fmt::format("{:.3f} .. {:.3f}", row.least_ratio(), row.greatest_ratio()),
+                   row.after->kernel});
+  }
+  if (output.is_text()) table.print(output);
+  if (!options.report.file.empty()) write_page(options.report.file, comparison_page(before, after));
+  return ExitCode::success;
+}
+
+}  // namespace
+
+ExitCode bench(const Options& options, Output& output) {
+  if (options.report.compared.empty()) return time_problems(options, output);
+  if (options.words.empty()) return compare(options, output);
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "--compare",
+               .expected = "two files of records and no problem",
+               .got = "a problem"});
 }
 
 }  // namespace gemmery::cli

@@ -116,6 +116,8 @@ void declare_bench(CLI::App& verb, Parser& parser) {
   verb.get_option("--dtype")->needs(file);
   verb.add_option("--samples", options.samples)->check(CLI::Range(1, 1'000'000));
   verb.add_option("--sample-ms", options.sample_ms)->check(CLI::Range(0.001, 60'000.0));
+  verb.add_option("--report", options.report.file);
+  verb.add_option("--compare", options.report.compared)->expected(2)->excludes(file);
   add_format(verb, parser);
 }
 

@@ -40,6 +40,12 @@ struct InspectOptions {
   bool inlines_headers = false;  // in the printed source
 };
 
+// Options of gemmery bench only.
+struct ReportWishes {
+  std::string file;                   // where the page is written; empty: nowhere
+  std::vector<std::string> compared;  // two files of records, or none
+};
+
 enum class TuningAction : std::uint8_t { tune, list, forget };
 
 // Options of gemmery tune only.
@@ -85,6 +91,7 @@ struct Options {
   EmulateOptions emulate;
   InspectOptions inspection;
   TuningWishes tuning;
+  ReportWishes report;
 };
 
 struct CommandLine {

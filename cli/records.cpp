@@ -61,6 +61,8 @@ void add_measurement(Record& record, const Measurement& measurement) {
   record["runs_per_sample"] = measurement.runs_per_sample;
   record["buffer_sets"] = measurement.buffer_sets;
   record["flops_per_second"] = measurement.flops_per_second;
+  record["arithmetic_us"] = measurement.arithmetic_us;
+  record["memory_us"] = measurement.memory_us;
   record["roofline_us"] = measurement.roofline_us;
   record["roofline_share"] = measurement.roofline_share;
 }

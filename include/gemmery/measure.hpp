@@ -31,8 +31,11 @@ struct Measurement {
   int runs_per_sample = 0;
   int buffer_sets = 0;  // operand sets that were rotated through
   double flops_per_second = 0;
-  double roofline_us = 0;     // lower bound by the device's peak arithmetic and bandwidth
+  double arithmetic_us = 0;   // the least time by the device's peak arithmetic, 0 if unknown
+  double memory_us = 0;       // the least time by its bandwidth, 0 if unknown
+  double roofline_us = 0;     // the larger one of both
   double roofline_share = 0;  // roofline_us / median_us
+  std::vector<double> samples_us = {};  // in the order of time
 };
 
 // Throws what `run` throws.

@@ -47,14 +47,14 @@ int peak_rate(const GemmProblem& problem, const DeviceInfo& device) {
   return std::max(cuda_cores, tensor_core_rate(problem, device.target));
 }
 
-// The minimum time by arithmetic units and memory traffic.
-double roofline_us(const GemmProblem& problem, const DeviceInfo& device) {
+// Sets the minimum times by arithmetic units and by memory traffic.
+void add_roofline(const GemmProblem& problem, const DeviceInfo& device, Measurement& measurement) {
   const double flops_per_us =
       2e3 * peak_rate(problem, device) * device.multiprocessors * device.clock_ghz;
   const double bytes_per_us = device.bandwidth_bytes_per_second / 1e6;
-  const double arithmetic = flops_per_us > 0 ? problem.flops() / flops_per_us : 0;
-  const double memory = bytes_per_us > 0 ? problem.bytes() / bytes_per_us : 0;
-  return std::max(arithmetic, memory);
+  if (flops_per_us > 0) measurement.arithmetic_us = problem.flops() / flops_per_us;
+  if (bytes_per_us > 0) measurement.memory_us = problem.bytes() / bytes_per_us;
+  measurement.roofline_us = std::max(measurement.arithmetic_us, measurement.memory_us);
 }
 
 Measurement summarize(const ProblemLine& line, const DeviceInfo& device,
@@ -68,7 +68,8 @@ Measurement summarize(const ProblemLine& line, const DeviceInfo& device,
                           .quartile_high_us = quantile(times, 0.75),
                           .samples = static_cast<int>(times.size()),
                           .runs_per_sample = subject.runs(),
-                          .roofline_us = roofline_us(line.problem, device)};
+                          .samples_us = subject.times_us()};
+  add_roofline(line.problem, device, measurement);
   if (measurement.median_us > 0) {
     measurement.flops_per_second = line.problem.flops() / measurement.median_us * 1e6;
     measurement.roofline_share = measurement.roofline_us / measurement.median_us;

@@ -177,6 +177,48 @@ class Tune(unittest.TestCase):
             self.assertLessEqual(told, {row["problem"] for row in self.stored()})
 
 
+class Report(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def bench(self, *words):
+        done = run("bench", *SMALL, "--device", "cpu", "--samples", "3", "--sample-ms", "0.1", *words)
+        self.assertEqual(done.returncode, SERVED, done.stderr)
+        return done.stdout
+
+    def test_is_written_beside_the_usual_output(self):
+        page = self.folder / "report.html"
+        records = json_lines(self.bench("--top", "2", "--json", "--report", page))
+        text = page.read_text(encoding="utf-8")
+        for record in records:
+            self.assertIn(record["kernel_name"], text)
+            self.assertEqual(len(record["samples_us"]), 3)
+            self.assertEqual(max(record["arithmetic_us"], record["memory_us"]), record["roofline_us"])
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["report.html"])
+        self.assertIn("median", self.bench("--report", page))
+
+    def test_two_records_are_compared(self):
+        before, after = self.folder / "a.json", self.folder / "b.json"
+        before.write_text(self.bench("--top", "2", "--json"), encoding="utf-8")
+        after.write_text(self.bench("--json"), encoding="utf-8")
+        page = self.folder / "comparison.html"
+        done = run("bench", "--compare", before, after, "--report", page, "--json")
+        (row,) = json_lines(done.stdout)
+        self.assertAlmostEqual(row["ratio"], row["after_us"] / row["before_us"])
+        self.assertLessEqual(row["least_ratio"], row["ratio"])
+        self.assertIn("Only in a.json", page.read_text(encoding="utf-8"))
+
+    def test_what_cannot_be_compared_or_written_is_refused(self):
+        self.assertEqual(run("bench", "--compare", "a.json").returncode, BAD_INPUT)
+        self.assertEqual(run("bench", "--compare", "/none", "/none").returncode, FAILED)
+        self.assertEqual(run("bench", "--compare", "README.md", "README.md").returncode, BAD_INPUT)
+        self.assertEqual(run("bench", "--compare", "a.json", "b.json", *SMALL).returncode, BAD_INPUT)
+        words = ["--samples", "1", "--sample-ms", "0.1", "--report", "/nowhere/report.html"]
+        self.assertEqual(run("bench", *SMALL, "--device", "cpu", *words).returncode, FAILED)
+
+
 class NewKernel(unittest.TestCase):
     def test_files_are_written_once_and_bear_the_name(self):
         with tempfile.TemporaryDirectory() as folder:
