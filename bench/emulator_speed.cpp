@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 The speed of the emulator: lane-instructions per second of
-// ordinary code, GFLOP/s of mma and wgmma, and a small product by a kernel of the library. Needs
-// NVRTC, no GPU. Usage: emulator_speed [REPETITIONS [KERNEL]]
+// SPDX-License-Identifier: Apache-2.0
+// The speed of the emulator: lane-instructions per second of ordinary code, GFLOP/s of mma and
+// wgmma, and a small product by a kernel of the library. Needs NVRTC, no GPU. Usage: emulator_speed
+// [REPETITIONS [KERNEL]]
 #include <gemmery/gemmery.hpp>
 
 #include <fmt/format.h>

@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0 The time that a process waits for its first kernel: from the
-// call of `compile` until the kernel can be launched, including loading, for processes with a warm
-// and with a cold cache. The first use of the device, which every library needs, is measured
-// separately. Every process checks its result and reports whether the compiler's library is mapped
-// in it. Usage: warm_start [PROCESSES] [KERNELS] [DEVICE], with DEVICE cuda:0 or emulated:h200.
+// SPDX-License-Identifier: Apache-2.0
+// The time that a process waits for its first kernel: from the call of `compile` until the kernel
+// can be launched, including loading, for processes with a warm and with a cold cache. The first
+// use of the device, which every library needs, is measured separately. Every process checks its
+// result and reports whether the compiler's library is mapped in it. Usage: warm_start [PROCESSES]
+// [KERNELS] [DEVICE], with DEVICE cuda:0 or emulated:h200.
 #include <gemmery/gemmery.hpp>
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 GEMMs of groups whose sizes differ: the experts of a mixture
-// layer. The sizes are read when the work runs, so one prepared launch works for all sizes. This
-// one runs on the CPU; on a GPU the calls are the same, with tensors and sizes in its memory and a
-// stream.
+// SPDX-License-Identifier: Apache-2.0
+// GEMMs of groups whose sizes differ: the experts of a mixture layer. The sizes are read when the
+// work runs, so one prepared launch works for all sizes. This one runs on the CPU; on a GPU the
+// calls are the same, with tensors and sizes in its memory and a stream.
 #include <cstdint>
 #include <cstdio>
 #include <vector>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Describes a problem for cuBLASLt. Its matrices are column
-// major, so a row-major out is computed as its transpose: out' = B' A'.
+// SPDX-License-Identifier: Apache-2.0
+// Describes a problem for cuBLASLt. Its matrices are column major, so a row-major out is computed
+// as its transpose: out' = B' A'.
 #include "cublaslt_peer.hpp"
 
 #include <algorithm>

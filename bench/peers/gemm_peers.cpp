@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Compares the library's kernels with cuBLASLt's first choice,
-// in interleaved pairs of timed batches in one process: JSON lines, then a table.
+// SPDX-License-Identifier: Apache-2.0
+// Compares the library's kernels with cuBLASLt's first choice, in interleaved pairs of timed
+// batches in one process: JSON lines, then a table.
 //
 //   gemm_peers [--device 0] [--pairs 7] [--sample-ms 20] [--top N] [--class simt] [--families]
 //   [--kernel NAME] … [--rotate] [--announce] [--json FILE] 'gemm 4096x4096x4096 a=f32' …

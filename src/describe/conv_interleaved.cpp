@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Each copy has four dimensions: blocks of 32 channels, images
-// (or filters), pixels (or taps) and the 32 channels. Elementwise kernels have three, so there is
-// one launch for each index of the shorter of the first two.
+// SPDX-License-Identifier: Apache-2.0
+// Each copy has four dimensions: blocks of 32 channels, images (or filters), pixels (or taps) and
+// the 32 channels. Elementwise kernels have three, so there is one launch for each index of the
+// shorter of the first two.
 #include "describe/conv_interleaved.hpp"
 
 #include "describe/packed_operands.hpp"

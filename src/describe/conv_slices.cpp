@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Each slice is a convolution of views with some of the
-// channels, filters, images or rows of pixels.
+// SPDX-License-Identifier: Apache-2.0
+// Each slice is a convolution of views with some of the channels, filters, images or rows of
+// pixels.
 #include "describe/conv_slices.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Encodes tensor maps after checking the manual's rules, so
-// that an error names the rule; the driver reports only "invalid value".
+// SPDX-License-Identifier: Apache-2.0
+// Encodes tensor maps after checking the manual's rules, so that an error names the rule; the
+// driver reports only "invalid value".
 #include "driver/tensor_map.hpp"
 
 #include <gemmery/error.hpp>

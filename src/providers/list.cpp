@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The providers in the order of preference, best first. The
-// last one is the reference, which accepts every problem.
+// SPDX-License-Identifier: Apache-2.0
+// The providers in the order of preference, best first. The last one is the reference, which
+// accepts every problem.
 #include "providers/list.hpp"
 
 #include "kernel/registry.hpp"

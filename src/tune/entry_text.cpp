@@ -71,7 +71,8 @@ double number_of(std::string_view table, std::string_view key) {
   return std::strtod(std::string(value_of(table, key).value_or("0")).c_str(), nullptr);
 }
 
-// The lines up to the digest, if it is that of the lines before it; nothing otherwise.
+// The lines up to and including the digest. Returns nullopt if the digest does not match the lines
+// before it.
 std::optional<std::string_view> sound_part(std::string_view text) {
   const std::size_t place = text.find(fmt::format("\n{}", digest_key));
   if (place == std::string_view::npos) return std::nullopt;

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Convolutions by GPU kernels on emulated devices: unusual
-// geometries and random ones, compared with their bounds, with every access checked.
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions by GPU kernels on emulated devices: unusual geometries and random ones, compared
+// with their bounds, with every access checked.
 #include <gemmery/gemmery.hpp>
 
 #include <gtest/gtest.h>

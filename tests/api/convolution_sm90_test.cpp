@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Convolutions by sm90 kernels on an emulated H200, which
-// checks copies in im2col mode by the rules of hardware: unusual geometries and random ones,
-// compared with their bounds, and the limits, which errors name.
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions by sm90 kernels on an emulated H200, which checks copies in im2col mode by the rules
+// of hardware: unusual geometries and random ones, compared with their bounds, and the limits,
+// which errors name.
 #include <gemmery/gemmery.hpp>
 
 #include <gtest/gtest.h>

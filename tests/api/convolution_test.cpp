@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Convolutions on the CPU, compared with their definition:
-// every kernel that discovery returns, with geometries from other libraries' bug reports and random
-// ones.
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions on the CPU, compared with their definition: every kernel that discovery returns,
+// with geometries from other libraries' bug reports and random ones.
 #include <gemmery/gemmery.hpp>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 emulate(): findings of launches that continue, results under
-// several schedules, suppression rules.
+// SPDX-License-Identifier: Apache-2.0
+// emulate(): findings of launches that continue, results under several schedules, suppression
+// rules.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Runs kernels with a C for all kinds of alpha and beta, found
-// once: every family, on the CPU and on an emulated GPU. If beta is 0, C is NaN.
+// SPDX-License-Identifier: Apache-2.0
+// Runs kernels with a C for all kinds of alpha and beta, found once: every family, on the CPU and
+// on an emulated GPU. If beta is 0, C is NaN.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The fixture of the conformance suite for GPUs and emulated
-// devices. A test program instantiates it with its devices.
+// SPDX-License-Identifier: Apache-2.0
+// The fixture of the conformance suite for GPUs and emulated devices. A test program instantiates
+// it with its devices.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose device code is wrong on purpose, each in one way. The conformance tests of a device
-// are judged by the number of them that they catch.
+// Kernels with one planted fault each in their device code. The share of faults caught is the
+// measure of a device's conformance tests.
 #pragma once
 
 #include <cstdint>

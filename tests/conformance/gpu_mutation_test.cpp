@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0 Determines which planted faults are caught on a GPU by each
-// method: conformance, conformance with delays in the kernel, the tools of compute-sanitizer (with
-// GEMMERY_SOAK=1), and the emulator. Each search runs in a separate process, because a faulty
-// kernel may hang or destroy its context. Prints the table that tests/results/ keeps.
-// GEMMERY_TEST_FAULTS selects rows whose name ("simt, stores a row too many") contains that text.
+// SPDX-License-Identifier: Apache-2.0
+// Determines which planted faults are caught on a GPU by each method: conformance, conformance with
+// delays in the kernel, the tools of compute-sanitizer (with GEMMERY_SOAK=1), and the emulator.
+// Each search runs in a separate process, because a faulty kernel may hang or destroy its context.
+// Prints the table that tests/results/ keeps. GEMMERY_TEST_FAULTS selects rows whose name ("simt,
+// stores a row too many") contains that text.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

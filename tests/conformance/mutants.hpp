@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 A family whose kernels are wrong on purpose, each in one way.
-// The suite is judged by the number of them that it catches.
+// SPDX-License-Identifier: Apache-2.0
+// A family of host kernels with one planted fault each. The share of faults caught is the measure
+// of the suite.
 #pragma once
 
 #include <memory>

@@ -302,7 +302,7 @@ class Collector {
   SuiteReport report_;
 };
 
-// The progress of the suite: cases that were begun, and those of them that ran.
+// The progress of the suite: how many cases began, and how many of these ran.
 struct Progress {
   std::atomic<std::int64_t> begun = 0;
   std::atomic<std::int64_t> ran = 0;

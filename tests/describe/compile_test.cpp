@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Compilation of described operations: many at once, each only
-// once, with the requested instructions.
+// SPDX-License-Identifier: Apache-2.0
+// Compilation of described operations: many at once, each only once, with the requested
+// instructions.
 #include <gtest/gtest.h>
 
 #include <gemmery/artifact.hpp>

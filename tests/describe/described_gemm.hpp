@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 A described GEMM on an emulated device or a GPU: random
-// integers, poison in D, and a reference with float64 sums.
+// SPDX-License-Identifier: Apache-2.0
+// A described GEMM on an emulated device or a GPU: random integers, poison in D, and a reference
+// with float64 sums.
 #pragma once
 
 #include <gemmery/buffer.hpp>

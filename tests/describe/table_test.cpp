@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Valid descriptions: values, the table of valid combinations,
-// and errors that name a field, without any compilation.
+// SPDX-License-Identifier: Apache-2.0
+// Valid descriptions: values, the table of valid combinations, and errors that name a field,
+// without any compilation.
 #include <gtest/gtest.h>
 
 #include <gemmery/discovery.hpp>

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 A driver whose devices use host memory, for tests of driver
-// and runtime without a GPU: it enforces a real driver's rules of contexts, captures and pools,
-// counts calls, and runs a "kernel" by calling a function of the test.
+// SPDX-License-Identifier: Apache-2.0
+// A driver whose devices use host memory, for tests of driver and runtime without a GPU: it
+// enforces a real driver's rules of contexts, captures and pools, counts calls, and runs a "kernel"
+// by calling a function of the test.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The emulator as a driver: facts, memory, streams, captures,
-// events, errors. The execution of kernels is tested with the machine.
+// SPDX-License-Identifier: Apache-2.0
+// The emulator as a driver: facts, memory, streams, captures, events, errors. The execution of
+// kernels is tested with the machine.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Brief formulas: the results for which they are used, their
-// code, and their errors in verification.
+// SPDX-License-Identifier: Apache-2.0
+// Brief formulas: the results for which they are used, their code, and their errors in
+// verification.
 #include "epilogue/brief.hpp"
 
 #include <gmock/gmock.h>

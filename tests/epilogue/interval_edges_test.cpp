@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Every operation on intervals between special numbers (zeros
-// of both signs, the smallest and the largest numbers, infinities, NaN, odd and even small
-// integers): the float32 result for any of these numbers must be in the result's interval.
+// SPDX-License-Identifier: Apache-2.0
+// Every operation on intervals between special numbers (zeros of both signs, the smallest and the
+// largest numbers, infinities, NaN, odd and even small integers): the float32 result for any of
+// these numbers must be in the result's interval.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Programs of users of other interfaces, one row for each that
-// is known to fail there or to give wrong results. Here each computes the result of a plain loop,
-// or gives one error with its place and reason.
+// SPDX-License-Identifier: Apache-2.0
+// Programs of users of other interfaces, one row for each that is known to fail there or to give
+// wrong results. Here each computes the result of a plain loop, or gives one error with its place
+// and reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>

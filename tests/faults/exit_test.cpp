@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Ends of processes (RELIABILITY F44, F50): after a first
-// compilation in another thread, while NVRTC is opened, during compilations, including the first,
-// and with objects that are destroyed last. Each case is a separate process.
+// SPDX-License-Identifier: Apache-2.0
+// Ends of processes (RELIABILITY F44, F50): after a first compilation in another thread, while
+// NVRTC is opened, during compilations, including the first, and with objects that are destroyed
+// last. Each case is a separate process.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <gemmery/error.hpp>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 System calls for files that fail on demand, for use in
-// platform::FileCalls. For one test at a time, with one thread.
+// SPDX-License-Identifier: Apache-2.0
+// System calls for files that fail on demand, for use in platform::FileCalls. For one test at a
+// time, with one thread.
 #pragma once
 
 #include <string>

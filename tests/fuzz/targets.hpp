@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Fuzz targets: each takes any bytes, and must either accept
-// them and satisfy the property below, or refuse them with an Error. A violated property aborts.
+// SPDX-License-Identifier: Apache-2.0
+// Fuzz targets: each takes any bytes, and must either accept them and satisfy the property below,
+// or refuse them with an Error. A violated property aborts.
 #pragma once
 
 #include <cstddef>

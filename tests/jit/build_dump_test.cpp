@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 GEMMERY_DUMP_DIR: every build writes its complete files
-// there, readable only by the user; a failed dump never fails a build.
+// SPDX-License-Identifier: Apache-2.0
+// GEMMERY_DUMP_DIR: every build writes its complete files there, readable only by the user; a
+// failed dump never fails a build.
 #include "jit/build_dump.hpp"
 
 #include <gemmery/error.hpp>

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 A second process finds the code that the first one compiled,
-// quickly and without the compiler, and neither of them uses files of its working directory
-// (RELIABILITY S9 to S11).
+// SPDX-License-Identifier: Apache-2.0
+// A second process finds the code that the first one compiled, quickly and without the compiler,
+// and neither of them uses files of its working directory (RELIABILITY S9 to S11).
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 The effects of GEMMERY_DETERMINISTIC and GEMMERY_TARGET_SM on
-// discovery, and of GEMMERY_WARN_CLIFFS on its warnings. They are read once per process, so each
-// case is a child process.
+// SPDX-License-Identifier: Apache-2.0
+// The effects of GEMMERY_DETERMINISTIC and GEMMERY_TARGET_SM on discovery, and of
+// GEMMERY_WARN_CLIFFS on its warnings. They are read once per process, so each case is a child
+// process.
 #include <gemmery/discovery.hpp>
 #include <gemmery/error.hpp>
 #include <gemmery/log.hpp>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Code that is compiled, loaded and unloaded repeatedly
-// (RELIABILITY G16): the memory of the process and of the device does not grow.
+// SPDX-License-Identifier: Apache-2.0
+// Code that is compiled, loaded and unloaded repeatedly (RELIABILITY G16): the memory of the
+// process and of the device does not grow.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

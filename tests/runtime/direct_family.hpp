@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 A family of the simplest GEMM kernel (one thread per
-// element), for tests of the code that all families share. Its designs differ in their scratch
-// memory and duration. Runs on a real GPU, and on the fake driver by an equivalent host function.
+// SPDX-License-Identifier: Apache-2.0
+// A family of the simplest GEMM kernel (one thread per element), for tests of the code that all
+// families share. Its designs differ in their scratch memory and duration. Runs on a real GPU, and
+// on the fake driver by an equivalent host function.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ inline bool holds_in_child(const std::function<bool()>& claim, unsigned most_sec
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Waits for this many children; returns the number of them that did not exit with 0.
+// Waits for so many children. Returns how many did not exit with 0.
 inline int count_failed_children(int children) {
   int failed = 0;
   for (int child = 0; child < children; ++child) {

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The design of a kernel for depthwise convolutions, and
-// arithmetic that host and device code share.
+// SPDX-License-Identifier: Apache-2.0
+// The design of a kernel for depthwise convolutions, and arithmetic that host and device code
+// share.
 #pragma once
 
 #include <device/abi/dtype.hpp>

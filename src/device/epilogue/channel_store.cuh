@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Stores accumulators of contiguous channels of one pixel in
-// out: the default epilogue, and programs, whose tensors are accessed element by element, since
-// channels of a depthwise convolution are matrices of a batch.
+// SPDX-License-Identifier: Apache-2.0
+// Stores accumulators of contiguous channels of one pixel in out: the default epilogue, and
+// programs, whose tensors are accessed element by element, since channels of a depthwise
+// convolution are matrices of a batch.
 #pragma once
 
 #include <device/abi/depthwise_design.hpp>

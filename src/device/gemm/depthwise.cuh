@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 fprop and dgrad of a depthwise convolution. Each channel has
-// its own filters, so there is no matrix product, and memory bandwidth is the limit.
+// SPDX-License-Identifier: Apache-2.0
+// fprop and dgrad of a depthwise convolution. Each channel has its own filters, so there is no
+// matrix product, and memory bandwidth is the limit.
 //
 //   filters in global memory               source, x or dy, in global memory
 //     | copy/channel_vector: decoded           | vectors of contiguous channels, zeros in padding:

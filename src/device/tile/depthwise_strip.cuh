@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The strips of pixels of a depthwise convolution's threads,
-// and the phases of a dgrad with a stride.
+// SPDX-License-Identifier: Apache-2.0
+// The strips of pixels of a depthwise convolution's threads, and the phases of a dgrad with a
+// stride.
 #pragma once
 
 #include <device/abi/conv_phases.hpp>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The shadow of a memory: for every four bytes the last write
-// and the reads since, and for each byte whether it was ever written.
+// SPDX-License-Identifier: Apache-2.0
+// The shadow of a memory: for every four bytes the last write and the reads since, and for each
+// byte whether it was ever written.
 #pragma once
 
 #include <cstdint>

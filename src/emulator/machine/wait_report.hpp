@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Descriptions of a warp's place, of its waits and of the other
-// access of a conflict. Made only when a fault is reported.
+// SPDX-License-Identifier: Apache-2.0
+// Descriptions of a warp's place, of its waits and of the other access of a conflict. Made only
+// when a fault is reported.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The implementation of GlobalMemory: allocations in chunks,
-// each with a lock and a shadow. Only its source files include this.
+// SPDX-License-Identifier: Apache-2.0
+// The implementation of GlobalMemory: allocations in chunks, each with a lock and a shadow. Only
+// its source files include this.
 #pragma once
 
 #include <algorithm>

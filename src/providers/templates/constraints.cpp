@@ -8,6 +8,7 @@
 
 #include "providers/templates/name_words.hpp"
 #include "runtime/device_family.hpp"
+#include "runtime/portable_targets.hpp"
 
 namespace gemmery::templates {
 
@@ -39,6 +40,20 @@ std::string find_output_failure(std::span<const DType> outputs, const GemmProble
 std::string find_math_failure(const GemmProblem& problem) {
   if (problem.math == Math::native) return {};
   return fmt::format("math: expected native, got {}", name(problem.math));
+}
+
+std::string find_cuda_core_failure(std::span<const DType> outputs, const GemmProblem& problem,
+                                   const DeviceInfo& device) {
+  std::string failure = find_device_failure(runtime::portable_targets, device);
+  if (!failure.empty()) return failure;
+  if (outputs.empty()) {
+    return fmt::format(
+        "accumulator: expected float32 for floats of up to 32 bits, float64 for float64 times "
+        "float64, int32 for 8-bit integers, got {} for {} times {}",
+        name(problem.accumulator), name(problem.a.dtype), name(problem.b.dtype));
+  }
+  failure = find_output_failure(outputs, problem);
+  return failure.empty() ? find_math_failure(problem) : failure;
 }
 
 std::string too_many(std::string_view what, const GemmProblem& problem) {

@@ -23,6 +23,12 @@ std::string find_output_failure(std::span<const DType> outputs, const GemmProble
 
 std::string find_math_failure(const GemmProblem& problem);
 
+// The constraints of families that multiply on CUDA cores: the device, the accumulator, the types
+// of out and C, native math. `outputs`: the types of out for the problem's operands and
+// accumulator, none if these are not multiplied.
+std::string find_cuda_core_failure(std::span<const DType> outputs, const GemmProblem& problem,
+                                   const DeviceInfo& device);
+
 // The text for a problem with more of `what` (tiles of some size) than 31 bits can count.
 std::string too_many(std::string_view what, const GemmProblem& problem);
 

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 A user's kernel as declared and checked: its name, the
-// problems that it supports, its stated time. The same for code that the library launches and for
-// callables.
+// SPDX-License-Identifier: Apache-2.0
+// A user's kernel as declared and checked: its name, the problems that it supports, its stated
+// time. The same for code that the library launches and for callables.
 #pragma once
 
 #include <gemmery/family.hpp>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The arithmetic that host and device code share: values that
-// follow from a design, the layout of A, and the designs that are refused.
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic that host and device code share: values that follow from a design, the layout of
+// A, and the designs that are refused.
 #include "device/abi/skinny_design.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The narrow formats: conversion of all patterns to f32 and
-// back, and every rounding compared with a search among all numbers of the format.
+// SPDX-License-Identifier: Apache-2.0
+// The narrow formats: conversion of all patterns to f32 and back, and every rounding compared with
+// a search among all numbers of the format.
 #include "emulator/arithmetic/float_format.hpp"
 
 #include <gtest/gtest.h>

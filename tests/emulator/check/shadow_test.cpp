@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Shadows: each rule of order separately, and random histories
-// compared with a list of all accesses.
+// SPDX-License-Identifier: Apache-2.0
+// Shadows: each rule of order separately, and random histories compared with a list of all
+// accesses.
 #include "emulator/check/shadow.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Planted faults are reported, each with its line; correct
-// kernels give no report under any schedule.
+// SPDX-License-Identifier: Apache-2.0
+// Planted faults are reported, each with its line; correct kernels give no report under any
+// schedule.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Ordinary instructions in a kernel: each row has PTX, the
-// widths of its registers, and the expected result in plain C++. Random values; all lanes or every
-// second one.
+// SPDX-License-Identifier: Apache-2.0
+// Ordinary instructions in a kernel: each row has PTX, the widths of its registers, and the
+// expected result in plain C++. Random values; all lanes or every second one.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 cp.async.bulk.tensor in kernels: loads and stores of boxes,
-// swizzles, clipping, im2col, reductions, and the report of each misuse.
+// SPDX-License-Identifier: Apache-2.0
+// cp.async.bulk.tensor in kernels: loads and stores of boxes, swizzles, clipping, im2col,
+// reductions, and the report of each misuse.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Tensor copies whose results are recorded on hardware: boxes
-// of random tensor maps, tiled and im2col, loaded to shared memory or stored from it. A case is
-// determined by its number, so that only digests of results must be kept.
+// SPDX-License-Identifier: Apache-2.0
+// Tensor copies whose results are recorded on hardware: boxes of random tensor maps, tiled and
+// im2col, loaded to shared memory or stored from it. A case is determined by its number, so that
+// only digests of results must be kept.
 #pragma once
 
 #include <gemmery/device.hpp>

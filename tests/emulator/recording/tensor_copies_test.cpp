@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Runs every recorded tensor copy on the emulator: results
-// equal the hardware's, and there is a fault if hardware destroyed the context.
+// SPDX-License-Identifier: Apache-2.0
+// Runs every recorded tensor copy on the emulator: results equal the hardware's, and there is a
+// fault if hardware destroyed the context.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Random shared-memory descriptors for wgmma and the memory
-// that they describe, to record the mapping from bytes to elements. Values are small integers, so
-// that all sums are exact.
+// SPDX-License-Identifier: Apache-2.0
+// Random shared-memory descriptors for wgmma and the memory that they describe, to record the
+// mapping from bytes to elements. Values are small integers, so that all sums are exact.
 #pragma once
 
 #include "tensor_core_forms.hpp"

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The phases of a dgrad with a stride: the taps of each pixel
-// are those of the definition, so that no products with zeros between pixels of dy are computed.
+// SPDX-License-Identifier: Apache-2.0
+// The phases of a dgrad with a stride: the taps of each pixel are those of the definition, so that
+// no products with zeros between pixels of dy are computed.
 #include <gtest/gtest.h>
 
 #include <cstdint>

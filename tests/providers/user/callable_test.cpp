@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Callables of users: discovery, runs, prepared launches,
-// verification; a faulty one does not affect the others.
+// SPDX-License-Identifier: Apache-2.0
+// Callables of users: discovery, runs, prepared launches, verification; a faulty one does not
+// affect the others.
 #include <gemmery/artifact.hpp>
 #include <gemmery/buffer.hpp>
 #include <gemmery/discovery.hpp>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Errors of register_kernel, which name the kernel and the
-// field, and the syntax of grids and bytes.
+// SPDX-License-Identifier: Apache-2.0
+// Errors of register_kernel, which name the kernel and the field, and the syntax of grids and
+// bytes.
 #include <gemmery/discovery.hpp>
 #include <gemmery/error.hpp>
 

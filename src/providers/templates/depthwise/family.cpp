@@ -52,17 +52,9 @@ std::string find_reduction_failure(const GemmProblem& problem) {
 std::string find_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
   if (!problem.convolution) return "operation: expected a depthwise convolution, got a GEMM";
-  std::string failure = find_device_failure(runtime::portable_targets, query.device);
-  if (!failure.empty()) return failure;
   const auto arithmetic = simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator);
-  if (!arithmetic) {
-    return fmt::format(
-        "accumulator: expected float32 for floats of up to 32 bits, float64 for float64 times "
-        "float64, int32 for 8-bit integers, got {} for {} times {}",
-        name(problem.accumulator), name(problem.a.dtype), name(problem.b.dtype));
-  }
-  failure = find_output_failure(simt_outputs(*arithmetic), problem);
-  if (failure.empty()) failure = find_math_failure(problem);
+  std::string failure = find_cuda_core_failure(
+      arithmetic ? simt_outputs(*arithmetic) : std::span<const DType>(), problem, query.device);
   return failure.empty() ? find_reduction_failure(problem) : failure;
 }
 

@@ -43,17 +43,9 @@ std::string find_size_failure(const GemmProblem& problem) {
 // The first constraint that the whole family fails, in words; empty if it supports the query.
 std::string find_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
-  std::string failure = find_device_failure(runtime::portable_targets, query.device);
-  if (!failure.empty()) return failure;
   const auto arithmetic = simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator);
-  if (!arithmetic) {
-    return fmt::format(
-        "accumulator: expected float32 for floats of up to 32 bits, float64 for float64 times "
-        "float64, int32 for 8-bit integers, got {} for {} times {}",
-        name(problem.accumulator), name(problem.a.dtype), name(problem.b.dtype));
-  }
-  failure = find_output_failure(simt_outputs(*arithmetic), problem);
-  if (failure.empty()) failure = find_math_failure(problem);
+  std::string failure = find_cuda_core_failure(
+      arithmetic ? simt_outputs(*arithmetic) : std::span<const DType>(), problem, query.device);
   if (failure.empty() && problem.convolution) failure = find_conv_failure(problem);
   if (!failure.empty() || !problem.groups) return failure;
   failure = find_group_failure(problem);

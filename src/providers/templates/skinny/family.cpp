@@ -38,17 +38,8 @@ std::span<const Target> targets_of(const Kernel& kernel) {
 // The first constraint that the whole family fails, in words; empty if it supports the query.
 std::string find_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
-  std::string failure = find_device_failure(runtime::portable_targets, query.device);
-  if (!failure.empty()) return failure;
-  const auto outputs = skinny_outputs(problem.a.dtype, problem.b.dtype, problem.accumulator);
-  if (outputs.empty()) {
-    return fmt::format(
-        "accumulator: expected float32 for floats of up to 32 bits, float64 for float64 times "
-        "float64, int32 for 8-bit integers, got {} for {} times {}",
-        name(problem.accumulator), name(problem.a.dtype), name(problem.b.dtype));
-  }
-  failure = find_output_failure(outputs, problem);
-  if (failure.empty()) failure = find_math_failure(problem);
+  std::string failure = find_cuda_core_failure(
+      skinny_outputs(problem.a.dtype, problem.b.dtype, problem.accumulator), problem, query.device);
   if (failure.empty() && !skinny_rows(std::min(problem.m, problem.n))) {
     failure =
         fmt::format("out: expected at most 8 rows or columns, got {}x{}", problem.m, problem.n);

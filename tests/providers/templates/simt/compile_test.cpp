@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Compiles simt kernels by NVRTC: every tile, a sample of
-// operands, every target; no spills, and the compile time. No GPU is needed.
+// SPDX-License-Identifier: Apache-2.0
+// Compiles simt kernels by NVRTC: every tile, a sample of operands, every target; no spills, and
+// the compile time. No GPU is needed.
 #include <gtest/gtest.h>
 
 #include <algorithm>

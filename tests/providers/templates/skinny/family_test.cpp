@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The family skinny: problems for which it ranks first,
-// refusals and their reasons, splits of k, and parsing of names.
+// SPDX-License-Identifier: Apache-2.0
+// The family skinny: problems for which it ranks first, refusals and their reasons, splits of k,
+// and parsing of names.
 #include <gtest/gtest.h>
 
 #include <algorithm>

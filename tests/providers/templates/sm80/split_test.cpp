@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Split k in float16 on an emulated A100: the sum of the slices
-// is rounded once, like accumulators of the whole k. Partial sums are kept in the accumulator's
-// type; in float16 they would be rounded once per slice. GEMMERY_SOAK=1 runs 500 cases.
+// SPDX-License-Identifier: Apache-2.0
+// Split k in float16 on an emulated A100: the sum of the slices is rounded once, like accumulators
+// of the whole k. Partial sums are kept in the accumulator's type; in float16 they would be rounded
+// once per slice. GEMMERY_SOAK=1 runs 500 cases.
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>
 

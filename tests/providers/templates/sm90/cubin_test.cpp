@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0 Checks that machine code of the sm90 family matches its
-// designs. A short run compiles a new sample of GEMMERY_TEST_CUBINS kernels; a long one compiles
-// every design with every combination of contiguous indices of A and B, each with random types and
-// a random layout of out. Kernels come from discovery, so new designs are included automatically.
-// No GPU is needed.
+// SPDX-License-Identifier: Apache-2.0
+// Checks that machine code of the sm90 family matches its designs. A short run compiles a new
+// sample of GEMMERY_TEST_CUBINS kernels; a long one compiles every design with every combination of
+// contiguous indices of A and B, each with random types and a random layout of out. Kernels come
+// from discovery, so new designs are included automatically. No GPU is needed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <gemmery/discovery.hpp>
