@@ -22,13 +22,24 @@ namespace gemmery::emulator {
 namespace {
 
 // A device has the memory size of the table, limited by the host's memory, which holds it.
-std::uint64_t memory_limit(const DeviceInfo& info) {
-  const auto of_table = static_cast<std::uint64_t>(info.memory_bytes);
+std::uint64_t memory_limit(std::uint64_t bytes_of_device) {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_bytes = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_bytes <= 0) return of_table;
-  return std::min(of_table,
+  if (pages <= 0 || page_bytes <= 0) return bytes_of_device;
+  return std::min(bytes_of_device,
                   static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes));
+}
+
+// The devices' names in the table, in the order of their ordinals.
+std::vector<std::string>& device_names() {
+  static auto* const names =
+      new std::vector<std::string>(known_device_names().begin(), known_device_names().end());
+  return *names;
+}
+
+int index_in_table(const std::string& name) {
+  const auto known = known_device_names();
+  return static_cast<int>(std::ranges::find(known, name) - known.begin());
 }
 
 using DeviceList = std::vector<std::unique_ptr<EmulatedDevice>>;
@@ -40,8 +51,8 @@ void unlock_all();
 DeviceList& all_devices() {
   static DeviceList* const list = [] {
     auto* const devices = new DeviceList;
-    for (const std::string_view name : known_device_names()) {
-      devices->push_back(std::make_unique<EmulatedDevice>(static_cast<int>(devices->size()),
+    for (const std::string& name : device_names()) {
+      devices->push_back(std::make_unique<EmulatedDevice>(static_cast<int>(devices->size()), name,
                                                           find_device_info(name).value()));
     }
     // In a child every device is idle, whatever other threads of its parent were doing.
@@ -69,11 +80,13 @@ std::atomic<std::uint64_t> most_steps{0};
 
 }  // namespace
 
-EmulatedDevice::EmulatedDevice(int place, DeviceInfo facts)
+EmulatedDevice::EmulatedDevice(int place, const std::string& name, DeviceInfo facts)
     : ordinal(place),
       info(std::move(facts)),
-      device(Device::emulated(place)),
-      memory(memory_limit(info)) {}
+      device(Device::emulated(index_in_table(name))),
+      memory(memory_limit(static_cast<std::uint64_t>(info.memory_bytes)), global_range(1 + place)) {
+  memory.add_peer(host_memory());
+}
 
 void EmulatedDevice::note_host_read(std::uint64_t address, std::uint64_t bytes) {
   const std::uint64_t unwritten = memory.count_unwritten(address, bytes);
@@ -87,7 +100,30 @@ void EmulatedDevice::note_host_read(std::uint64_t address, std::uint64_t bytes) 
                                        std::to_string(extent->bytes) + " bytes");
 }
 
-int device_count() noexcept { return static_cast<int>(known_device_names().size()); }
+int device_count() noexcept { return static_cast<int>(device_names().size()); }
+
+void choose_devices(const std::vector<std::string>& names) {
+  if (names.empty() || names.size() >= global_range_count) {
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "emulated devices",
+                 .expected = "1 to " + std::to_string(global_range_count - 1),
+                 .got = std::to_string(names.size())});
+  }
+  for (const std::string& name : names) {
+    if (find_device_info(name)) continue;
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "emulated devices",
+                 .expected = "names of the table of devices, such as h200",
+                 .got = "'" + name + "'"});
+  }
+  device_names() = names;
+}
+
+GlobalMemory& host_memory() {
+  static auto* const memory =
+      new GlobalMemory(memory_limit(std::numeric_limits<std::uint64_t>::max()), host_range);
+  return *memory;
+}
 
 EmulatedDevice& device_at(int ordinal) {
   if (ordinal >= 0 && ordinal < device_count())

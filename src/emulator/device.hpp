@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "emulator/memory/global_memory.hpp"
 
@@ -25,11 +26,11 @@ struct DeviceCounters {
 // One device. Lives as long as the process.
 class EmulatedDevice {
  public:
-  EmulatedDevice(int ordinal, DeviceInfo info);
+  EmulatedDevice(int ordinal, const std::string& name, DeviceInfo info);
 
   const int ordinal;
   const DeviceInfo info;
-  const Device device;
+  const Device device;  // of that name: "emulated:h200"
   GlobalMemory memory;
   DeviceCounters counters;
 
@@ -46,6 +47,12 @@ class EmulatedDevice {
 };
 
 int device_count() noexcept;
+// Makes these the devices, by their names in the table; several may be of one name. Before the
+// first use of a device; without it there is one of each name. Throws Error (invalid_argument) for
+// a name that is not in the table, and for none or too many.
+void choose_devices(const std::vector<std::string>& names);
+// Memory that the host and all devices access at the same addresses: pinned and managed memory.
+GlobalMemory& host_memory();
 // Throws Error (unavailable) for an ordinal that does not exist.
 EmulatedDevice& device_at(int ordinal);
 

@@ -32,6 +32,8 @@ Module::~Module() {
     const std::lock_guard lock(device.executing);
     for (const auto& [name, address] : variables.addresses) device.memory.free(address);
   }
+  if (!managed_) return;
+  for (const auto& [name, address] : managed_->addresses) host_memory().free(address);
 }
 
 bool Module::has_entry(std::string_view name) const noexcept {
@@ -50,8 +52,14 @@ const ModuleVariables& Module::variables_on(EmulatedDevice& device) {
   const auto found = variables_.find(device.ordinal);
   if (found != variables_.end()) return found->second;
   const std::lock_guard lock(device.executing);
-  return variables_.emplace(device.ordinal, place_variables(*program_, device.memory))
+  if (!managed_) managed_ = place_managed_variables(*program_, host_memory());
+  return variables_.emplace(device.ordinal, place_variables(*program_, device.memory, *managed_))
       .first->second;
+}
+
+ModuleVariables Module::variables(EmulatedDevice& device) {
+  const std::lock_guard lock(building_mutex());
+  return variables_on(device);
 }
 
 std::shared_ptr<const KernelImage> Module::image(std::string_view entry, EmulatedDevice& device) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,12 +37,16 @@ class Module {
   // for an entry that does not exist, out_of_memory for variables that do not fit.
   std::shared_ptr<const KernelImage> image(std::string_view entry, EmulatedDevice& device);
 
+  // The addresses of the module's variables on a device, which are placed now if necessary.
+  ModuleVariables variables(EmulatedDevice& device);
+
  private:
   const ModuleVariables& variables_on(EmulatedDevice& device);
 
   std::shared_ptr<const Program> program_;
   // By ordinal; guarded by building_mutex().
   std::map<int, ModuleVariables> variables_;
+  std::optional<ModuleVariables> managed_;  // the same on all devices
   std::map<std::pair<int, std::string>, std::shared_ptr<const KernelImage>> images_;
 };
 

@@ -24,5 +24,21 @@ inline constexpr std::uint64_t local_window = 0x0000'0061'0000'0000;   // 4 GiB,
 inline constexpr std::uint64_t param_window = 0x0000'0062'0000'0000;   // the launch's parameters
 inline constexpr std::uint64_t param_window_end = 0x0000'0063'0000'0000;
 inline constexpr std::uint64_t global_window = 0x0000'2000'0000'0000;  // allocations, with gaps
+inline constexpr std::uint64_t global_window_end = global_window + (std::uint64_t{1} << 45);
+
+// Each memory allocates in a range of its own, so that an address says whose it is. The first one
+// is that of memory which hosts access at the same addresses.
+struct AddressRange {
+  std::uint64_t begin = global_window;
+  std::uint64_t end = global_window_end;
+  bool contains(std::uint64_t address) const noexcept { return address >= begin && address < end; }
+};
+inline constexpr int global_range_count = 64;
+constexpr AddressRange global_range(int index) noexcept {
+  constexpr std::uint64_t bytes = (global_window_end - global_window) / global_range_count;
+  const std::uint64_t begin = global_window + static_cast<std::uint64_t>(index) * bytes;
+  return {begin, begin + bytes};
+}
+inline constexpr AddressRange host_range = global_range(0);
 
 }  // namespace gemmery::emulator

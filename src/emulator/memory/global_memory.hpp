@@ -10,20 +10,26 @@
 #include "emulator/check/fault.hpp"
 #include "emulator/check/publication.hpp"
 #include "emulator/check/shadow.hpp"
+#include "emulator/memory/address.hpp"
 #include "emulator/memory/lane_access.hpp"
 
 namespace gemmery::emulator {
 
 // Thread-safe: kernels run on several threads, and hosts copy meanwhile. Addresses are in
-// global_window; allocations are aligned to 256 bytes.
+// the memory's range; allocations are aligned to 256 bytes.
 class GlobalMemory {
  public:
   // `limit_bytes`: the device's total memory.
-  explicit GlobalMemory(std::uint64_t limit_bytes);
+  explicit GlobalMemory(std::uint64_t limit_bytes, AddressRange range = {});
   ~GlobalMemory();
 
   // Allocates unwritten memory; 0 if the limit is reached.
   std::uint64_t allocate(std::uint64_t bytes);
+  // Allocates zeros that the host accesses at the same address; they count as written. 0 if the
+  // limit is reached or the host has no room there.
+  std::uint64_t allocate_mapped(std::uint64_t bytes);
+  // Gives bytes of the host, which stay the caller's, an address; they count as written.
+  std::uint64_t adopt(void* data, std::uint64_t bytes);
   bool free(std::uint64_t address);  // false: not the start of an allocation
   std::uint64_t used_bytes() const noexcept;
   // The allocation that contains an address.
@@ -32,6 +38,10 @@ class GlobalMemory {
     std::uint64_t bytes = 0;
   };
   std::optional<Extent> find(std::uint64_t address) const noexcept;
+  // Addresses of the other memory are valid in this one from now on, or no longer. The other one
+  // has its own address range and outlives this one.
+  void add_peer(GlobalMemory& other);
+  void remove_peer(GlobalMemory& other);
 
   // --- by the host -------------------------------------------------------------------------------
   // False, without any effect, if a byte is outside of an allocation. Copies between allocations

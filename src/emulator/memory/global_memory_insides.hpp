@@ -27,7 +27,6 @@
 
 namespace gemmery::emulator {
 
-inline constexpr std::uint64_t global_window_end = global_window + (std::uint64_t{1} << 45);
 // Large enough to amortise a lock, small enough that threads rarely contend for one.
 inline constexpr std::uint64_t chunk_bytes = 16 * 1024;
 
@@ -48,6 +47,10 @@ class SpinLock {
 
 struct Chunk {
   explicit Chunk(std::uint64_t size) : bytes(size), shadow(size) {}
+  void mark_all_written() {
+    shadow.mark_written(0, bytes);
+    is_all_written = true;
+  }
   void mark_unwritten(std::uint64_t offset, std::uint64_t count) {
     is_all_written = false;
     shadow.mark_unwritten(offset, count);
@@ -66,13 +69,20 @@ struct Carried {
   std::vector<bool> is_written = std::vector<bool>(chunk_bytes);
 };
 
+// How the bytes of an allocation are given back.
+enum class Origin : std::uint8_t { heap, mapping, borrowed };
+
 struct FreeData {
-  void operator()(std::byte* data) const noexcept { std::free(data); }
+  Origin origin = Origin::heap;
+  std::uint64_t mapped_bytes = 0;
+  void operator()(std::byte* data) const noexcept;
 };
+using AllocationData = std::unique_ptr<std::byte[], FreeData>;
 
 struct GlobalMemory::Allocation {
-  Allocation(std::uint64_t at, std::uint64_t size, std::unique_ptr<std::byte[], FreeData> zeros)
-      : address(at),
+  Allocation(Insides& of, std::uint64_t at, std::uint64_t size, AllocationData zeros)
+      : owner(of),
+        address(at),
         bytes(size),
         data(std::move(zeros)),
         chunks(static_cast<std::size_t>((size + chunk_bytes - 1) / chunk_bytes)) {}
@@ -80,6 +90,8 @@ struct GlobalMemory::Allocation {
     for (std::atomic<Chunk*>& chunk : chunks) delete chunk.load();
   }
 
+  // True if the host accesses the bytes as well; what it writes is not seen.
+  bool is_hosts() const noexcept { return data.get_deleter().origin != Origin::heap; }
   std::uint64_t chunk_size(std::uint64_t index) const noexcept {
     return std::min(chunk_bytes, bytes - index * chunk_bytes);
   }
@@ -94,6 +106,7 @@ struct GlobalMemory::Allocation {
     Chunk* made = chunks[index].load(std::memory_order_relaxed);
     if (made == nullptr) {
       made = new Chunk(chunk_size(index));
+      if (is_hosts()) made->mark_all_written();
       chunks[index].store(made, std::memory_order_release);
     }
     return made;
@@ -112,10 +125,11 @@ struct GlobalMemory::Allocation {
     data.reset();
   }
 
+  Insides& owner;
   const std::uint64_t address;
   const std::uint64_t bytes;
   std::atomic<bool> is_freed{false};
-  std::unique_ptr<std::byte[], FreeData> data;
+  AllocationData data;
   std::vector<std::atomic<Chunk*>> chunks;
   std::mutex making;
 };
@@ -132,7 +146,12 @@ struct GlobalMemory::Insides {
     std::uint64_t bytes = 0;
   };
 
+  // The allocation that contains the address, here or in a peer.
   AllocationPointer find(std::uint64_t address) const {
+    return range.contains(address) ? find_own(address) : find_in_peers(address);
+  }
+  AllocationPointer find_in_peers(std::uint64_t address) const;
+  AllocationPointer find_own(std::uint64_t address) const {
     const std::shared_lock lock(mutex);
     auto above = live.upper_bound(address);
     if (above == live.begin()) return nullptr;
@@ -175,14 +194,18 @@ struct GlobalMemory::Insides {
   bool take(std::uint64_t from, std::uint64_t bytes, Carried& carried);
   bool put(std::uint64_t to, std::uint64_t bytes, const Carried& carried);
 
-  std::uint64_t place_for(std::uint64_t bytes);
+  std::uint64_t place_for(std::uint64_t bytes, std::uint64_t alignment);
+  std::uint64_t insert(std::uint64_t place, std::uint64_t bytes, AllocationData data);
+  void forget_own_accesses();
 
   std::uint64_t id = 0;
+  AddressRange range;
   std::uint64_t limit = 0;
   mutable std::shared_mutex mutex;
   std::map<std::uint64_t, AllocationPointer> live;
   std::map<std::uint64_t, std::uint64_t> freed;  // address to bytes
   std::uint64_t next_address = global_window;
+  std::vector<Insides*> peers;
   std::atomic<std::uint64_t> used{0};
   std::mutex touched_mutex;
   std::vector<std::pair<AllocationPointer, std::uint64_t>> touched;  // chunks with accesses

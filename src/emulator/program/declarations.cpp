@@ -18,6 +18,7 @@ struct Attributes {
   std::uint32_t alignment = 0;  // 0: natural
   std::uint32_t vector_width = 1;
   std::optional<ScalarType> type;
+  bool is_managed = false;
 };
 
 // Parses a word before the type. After `.ptr` the attributes describe the pointee: its alignment is
@@ -33,6 +34,7 @@ void parse_attribute(Lexer& lexer, std::string_view word, bool& is_pointee, Attr
     found.vector_width = static_cast<std::uint32_t>(word[1] - '0');
   } else if (word == "attribute") {
     lexer.expect('(');
+    if (lexer.peek() == '.' && lexer.take_dotted_word() == "managed") found.is_managed = true;
     lexer.skip_to(')');
     lexer.expect(')');
   } else if (!is_pointee || !find_space(word)) {

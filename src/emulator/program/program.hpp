@@ -41,6 +41,7 @@ struct Variable {
   std::uint32_t alignment = 1;
   std::uint64_t bytes = 0;  // 0 for an extern array without a size (dynamic shared memory)
   bool is_extern = false;
+  bool is_managed = false;         // the host accesses it at the same address
   std::vector<std::byte> initial;  // the first bytes; the others are zero (module variables) or
                                    // unwritten (a function's variables)
   // Offsets in `initial` that hold the address of another variable (8 bytes each).

@@ -294,5 +294,59 @@ TEST(GlobalMemory, threads_may_allocate_and_free_while_others_work) {
   EXPECT_EQ(memory.used_bytes(), 1u << 16);
 }
 
+TEST(GlobalMemory, the_host_accesses_mapped_memory_at_its_address) {
+  GlobalMemory memory(limit, host_range);
+  const std::uint64_t address = memory.allocate_mapped(5'000);
+  ASSERT_NE(address, 0u);
+  auto* const bytes = reinterpret_cast<unsigned char*>(address);
+  EXPECT_TRUE(std::all_of(bytes, bytes + 5'000, [](unsigned char byte) { return byte == 0; }));
+  EXPECT_EQ(memory.count_unwritten(address, 5'000), 0u);
+  bytes[17] = 42;
+  unsigned char back = 0;
+  EXPECT_TRUE(memory.copy_out(&back, address + 17, 1));
+  EXPECT_EQ(back, 42);
+  EXPECT_TRUE(memory.fill(address, 7, 5'000));
+  EXPECT_EQ(bytes[4'999], 7);
+  EXPECT_FALSE(memory.fill(address, 7, 5'001));
+  EXPECT_TRUE(memory.free(address));
+  EXPECT_EQ(memory.used_bytes(), 0u);
+}
+
+TEST(GlobalMemory, adopted_bytes_stay_the_callers) {
+  GlobalMemory memory(limit);
+  std::vector<int> numbers{1, 2, 3};
+  const std::uint64_t address = memory.adopt(numbers.data(), 12);
+  Party who = party(1);
+  const auto addresses = row(address, 0);
+  const int five = 5;
+  const LaneAccess access{.active = 1, .addresses = addresses.data(), .bytes = 4};
+  memory.store(access, who.accessor(), &five, 4, 1);
+  EXPECT_EQ(numbers[0], 5);
+  EXPECT_TRUE(memory.free(address));
+  EXPECT_EQ(numbers[2], 3);
+}
+
+TEST(GlobalMemory, addresses_of_a_peer_are_valid_as_long_as_it_is_one) {
+  GlobalMemory near(limit, global_range(1)), far(limit, global_range(2));
+  const std::uint64_t address = far.allocate(64);
+  Party who = party(1);
+  const auto addresses = row(address, 0);
+  int value = 9;
+  const LaneAccess access{.active = 1, .addresses = addresses.data(), .bytes = 4};
+  const auto store = [&] { near.store(access, who.accessor(), &value, 4, 1); };
+  EXPECT_EQ(kind_of(store), FaultKind::out_of_bounds);
+  near.add_peer(far);
+  store();
+  int back = 0;
+  EXPECT_TRUE(far.copy_out(&back, address, 4));
+  EXPECT_EQ(back, 9);
+  Party other = party(2, 1);
+  EXPECT_EQ(kind_of([&] { far.store(access, other.accessor(), &value, 4, 1); }), FaultKind::race);
+  near.forget_accesses();
+  far.store(access, other.accessor(), &value, 4, 1);
+  near.remove_peer(far);
+  EXPECT_FALSE(near.find(address));
+}
+
 }  // namespace
 }  // namespace gemmery::emulator

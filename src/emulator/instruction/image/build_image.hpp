@@ -10,8 +10,12 @@
 
 namespace gemmery::emulator {
 
-// Allocates and initialises global and constant variables and marks them as written.
-ModuleVariables place_variables(const Program& program, GlobalMemory& memory);
+// Allocates and initialises global and constant variables and marks them as written. `managed`:
+// those that have a place already.
+ModuleVariables place_variables(const Program& program, GlobalMemory& memory,
+                                const ModuleVariables& managed = {});
+// The managed ones, in memory that the host accesses as well.
+ModuleVariables place_managed_variables(const Program& program, GlobalMemory& host_memory);
 
 // Throws Error (unsupported), with the PTX line, for an instruction form that the emulator does not
 // support; Error (invalid_argument) for an entry that does not exist.

@@ -14,13 +14,20 @@ bool has_storage(const Variable& variable) noexcept {
          (variable.space == Space::global || variable.space == Space::constant);
 }
 
-std::uint64_t allocate(const Variable& variable, GlobalMemory& memory) {
-  const std::uint64_t address = memory.allocate(variable.bytes == 0 ? 1 : variable.bytes);
+std::uint64_t memory_bytes(const Variable& variable) noexcept {
+  return variable.bytes == 0 ? 1 : variable.bytes;
+}
+
+std::uint64_t require_place(const Variable& variable, std::uint64_t address) {
   if (address == 0)
     throw Error({.kind = ErrorKind::out_of_memory,
                  .operand = variable.name,
                  .got = std::to_string(variable.bytes) + " bytes of a module's variable"});
   return address;
+}
+
+std::uint64_t allocate(const Variable& variable, GlobalMemory& memory) {
+  return require_place(variable, memory.allocate(memory_bytes(variable)));
 }
 
 // The address of a function is 0; calls through a register are refused when a kernel makes one.
@@ -52,12 +59,28 @@ void initialise(const Program& program, const Variable& variable, const ModuleVa
 
 }  // namespace
 
-ModuleVariables place_variables(const Program& program, GlobalMemory& memory) {
+ModuleVariables place_variables(const Program& program, GlobalMemory& memory,
+                                const ModuleVariables& managed) {
+  ModuleVariables placed = managed;
+  for (const Variable& variable : program.variables)
+    if (has_storage(variable) && !variable.is_managed)
+      placed.addresses[variable.name] = allocate(variable, memory);
+  for (const Variable& variable : program.variables)
+    if (has_storage(variable) && !variable.is_managed)
+      initialise(program, variable, placed, memory);
+  return placed;
+}
+
+ModuleVariables place_managed_variables(const Program& program, GlobalMemory& host_memory) {
   ModuleVariables placed;
+  for (const Variable& variable : program.variables) {
+    if (!has_storage(variable) || !variable.is_managed) continue;
+    placed.addresses[variable.name] =
+        require_place(variable, host_memory.allocate_mapped(memory_bytes(variable)));
+  }
   for (const Variable& variable : program.variables)
-    if (has_storage(variable)) placed.addresses[variable.name] = allocate(variable, memory);
-  for (const Variable& variable : program.variables)
-    if (has_storage(variable)) initialise(program, variable, placed, memory);
+    if (has_storage(variable) && variable.is_managed)
+      initialise(program, variable, placed, host_memory);
   return placed;
 }
 
