@@ -31,8 +31,26 @@ std::string_view ptx_of(const void* code) {
   return text;
 }
 
-cuda::Library load(const void* code) {
-  const std::string_view ptx = ptx_of(code);
+// An estimate: PTX has unlimited registers, and only ptxas knows how many are needed.
+int register_estimate(const KernelImage& image) {
+  constexpr std::uint32_t most = 255;
+  return static_cast<int>(std::min(most, image.register_count));
+}
+
+void set_dynamic_shared_bytes(cuda::FunctionHandle& function, int bytes) {
+  const std::int64_t room = function.device->info.shared_bytes_per_block -
+                            static_cast<std::int64_t>(function.image->static_shared_bytes);
+  if (bytes < 0 || bytes > room) {
+    throw Refusal{cuda::Result::invalid_value, "at most " + std::to_string(room) +
+                                                   " bytes of dynamic shared memory, got " +
+                                                   std::to_string(bytes)};
+  }
+  function.max_dynamic_shared_bytes = bytes;
+}
+
+}  // namespace
+
+cuda::Library load_library(std::string_view ptx) {
   try {
     auto library = std::make_unique<cuda::LibraryHandle>(ptx);
     const std::lock_guard lock(handles().mutex);
@@ -42,6 +60,16 @@ cuda::Library load(const void* code) {
   } catch (const Error& error) {
     throw Refusal{cuda::Result::invalid_ptx, error.what()};
   }
+}
+
+void unload_library(cuda::Library library) {
+  std::unique_ptr<cuda::LibraryHandle> gone;  // frees memory, which takes other locks
+  const std::lock_guard lock(handles().mutex);
+  const auto found = handles().libraries.find(library);
+  if (found == handles().libraries.end()) throw Refusal{cuda::Result::invalid_handle, {}};
+  gone = std::move(found->second);
+  handles().libraries.erase(found);
+  for (const auto& [name, kernel] : gone->kernels) handles().kernels.erase(kernel.get());
 }
 
 cuda::Kernel find_kernel(cuda::LibraryHandle& library, std::string_view name) {
@@ -54,6 +82,7 @@ cuda::Kernel find_kernel(cuda::LibraryHandle& library, std::string_view name) {
     kernel = std::make_unique<cuda::KernelHandle>();
     kernel->library = &library;
     kernel->entry = name;
+    handles().kernels.insert(kernel.get());
   }
   return kernel.get();
 }
@@ -78,12 +107,6 @@ cuda::FunctionHandle& function_on(cuda::KernelHandle& kernel, EmulatedDevice& de
   return *function;
 }
 
-// An estimate: PTX has unlimited registers, and only ptxas knows how many are needed.
-int register_estimate(const KernelImage& image) {
-  constexpr std::uint32_t most = 255;
-  return static_cast<int>(std::min(most, image.register_count));
-}
-
 int attribute_of(const cuda::FunctionHandle& function, cuda::FunctionAttribute attribute) {
   switch (attribute) {
     case cuda::FunctionAttribute::shared_bytes:
@@ -100,17 +123,6 @@ int attribute_of(const cuda::FunctionHandle& function, cuda::FunctionAttribute a
   throw Refusal{cuda::Result::invalid_value, "a kernel attribute that is not emulated"};
 }
 
-void set_dynamic_shared_bytes(cuda::FunctionHandle& function, int bytes) {
-  const std::int64_t room = function.device->info.shared_bytes_per_block -
-                            static_cast<std::int64_t>(function.image->static_shared_bytes);
-  if (bytes < 0 || bytes > room) {
-    throw Refusal{cuda::Result::invalid_value, "at most " + std::to_string(room) +
-                                                   " bytes of dynamic shared memory, got " +
-                                                   std::to_string(bytes)};
-  }
-  function.max_dynamic_shared_bytes = bytes;
-}
-
 void set_attribute(cuda::FunctionHandle& function, cuda::FunctionAttribute attribute, int value) {
   const std::lock_guard lock(handles().mutex);
   if (attribute == cuda::FunctionAttribute::max_dynamic_shared_bytes) {
@@ -122,27 +134,18 @@ void set_attribute(cuda::FunctionHandle& function, cuda::FunctionAttribute attri
   }
 }
 
-}  // namespace
-
 namespace calls {
 
 cuda::Result cuLibraryLoadData(cuda::Library* library, const void* code, int*, void**, unsigned,
                                int*, void**, unsigned) {
   return answer([&] {
     refuse_in_capture("cuLibraryLoadData");
-    *library = load(code);
+    *library = load_library(ptx_of(code));
   });
 }
 
 cuda::Result cuLibraryUnload(cuda::Library library) {
-  return answer([&] {
-    std::unique_ptr<cuda::LibraryHandle> gone;  // frees memory, which takes other locks
-    const std::lock_guard lock(handles().mutex);
-    const auto found = handles().libraries.find(library);
-    if (found == handles().libraries.end()) throw Refusal{cuda::Result::invalid_handle, {}};
-    gone = std::move(found->second);
-    handles().libraries.erase(found);
-  });
+  return answer([&] { unload_library(library); });
 }
 
 cuda::Result cuLibraryGetKernel(cuda::Kernel* kernel, cuda::Library library, const char* name) {

@@ -54,7 +54,8 @@ HandleState& handles() {
     auto* const made = new HandleState;
     for (int ordinal = 0; ordinal < device_count(); ++ordinal) {
       made->contexts.push_back({&device_at(ordinal)});
-      made->default_streams.push_back({.device = &device_at(ordinal), .capture = nullptr});
+      made->default_streams.push_back(
+          {.device = &device_at(ordinal), .capture = nullptr, .captured = {}});
     }
     return made;
   }();

@@ -72,18 +72,45 @@ KernelLaunch describe_launch(const cuda::LaunchConfig& config, const cuda::Funct
           .parameters = take_parameters(*function.image, parameters)};
 }
 
-void launch(const cuda::LaunchConfig& config, const cuda::FunctionHandle& function,
-            void** parameters) {
+void check_shape(const cuda::FunctionHandle& function, const KernelLaunch& launch) {
+  const std::lock_guard lock(handles().mutex);
+  check_shared_memory(function, launch.dynamic_shared_bytes);
+  check_cluster(function, launch.cluster);
+}
+
+FaultSink* fault_sink = nullptr;
+
+// Runs it to its end and gives its faults to the sink. Throws the fault that ended a block.
+void execute_collecting(const KernelLaunch& launch, FaultSink& sink) {
+  FaultCollector collector;
+  LaunchStatistics statistics;
+  const std::uint64_t seed = schedule_seed();
+  sink.begin(launch);
+  try {
+    statistics = run(launch, seed, step_limit(), {.collector = &collector});
+  } catch (const Fault& fault) {
+    collector.note({.fault = fault, .ended_cluster = true});
+  }
+  const std::vector<CollectedFault> faults = collector.take_all();
+  sink.take(faults, statistics, seed);
+  const auto last = std::ranges::find_if(faults, &CollectedFault::ended_cluster);
+  if (last != faults.end()) throw last->fault;
+}
+
+void execute(const KernelLaunch& launch) {
+  if (fault_sink != nullptr) return execute_collecting(launch, *fault_sink);
+  run(launch, schedule_seed(), step_limit());
+}
+
+void launch(const cuda::LaunchConfig& config, cuda::FunctionHandle& function, void** parameters) {
   if (&current_device() != function.device) throw Refusal{cuda::Result::invalid_context, {}};
-  KernelLaunch launch = describe_launch(config, function, parameters);
+  Task task = kernel_task(config, function, parameters);
   {
     const std::lock_guard lock(handles().mutex);
-    check_shared_memory(function, config.shared_bytes);
-    check_cluster(function, launch.cluster);
     if (resolve(config.stream).device != function.device)
       throw Refusal{cuda::Result::invalid_value, "the stream is another device's"};
   }
-  put(config.stream, [launch = std::move(launch)] { run(launch, schedule_seed(), step_limit()); });
+  put(config.stream, std::move(task));
 }
 
 // --- tensor maps --------------------------------------------------------------------------------
@@ -135,6 +162,19 @@ static_assert(static_cast<int>(MapElement::bf16) ==
               static_cast<int>(cuda::TensorMapDataType::bfloat16));
 
 }  // namespace
+
+Task kernel_task(KernelTask made) {
+  check_shape(*made.function, made.launch);
+  Work work = [launch = made.launch] { execute(launch); };
+  return {NodeKind::kernel, std::move(work), std::move(made)};
+}
+
+Task kernel_task(const cuda::LaunchConfig& config, cuda::FunctionHandle& function,
+                 void** parameters) {
+  return kernel_task({&function, describe_launch(config, function, parameters)});
+}
+
+void set_fault_sink(FaultSink* sink) noexcept { fault_sink = sink; }
 
 namespace calls {
 

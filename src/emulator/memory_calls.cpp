@@ -35,50 +35,11 @@ void count(cuda::DevicePointer pointer, cuda::MemoryPool pool, std::uint64_t byt
   pool->used_peak = std::max(pool->used_peak, pool->used);
 }
 
-cuda::DevicePointer allocate(cuda::MemoryPool pool, std::uint64_t bytes) {
-  if (pool == nullptr || bytes == 0) throw Refusal{cuda::Result::invalid_value, {}};
-  EmulatedDevice& device = *pool->device;
-  const std::lock_guard lock(device.executing);
-  const std::uint64_t address = device.memory.allocate(bytes);
-  if (address == 0) {
-    throw Refusal{
-        cuda::Result::out_of_memory,
-        fmt::format("{} bytes beside {} in use; emulated memory is memory of this machine", bytes,
-                    device.memory.used_bytes())};
-  }
-  count(address, pool, bytes);
-  return address;
-}
-
-void free_block(cuda::DevicePointer pointer) {
-  EmulatedDevice* device = nullptr;
-  {
-    const std::lock_guard lock(handles().mutex);
-    const auto found = handles().blocks.find(pointer);
-    if (found == handles().blocks.end())
-      throw Refusal{cuda::Result::invalid_value,
-                    fmt::format("{:#x} is not the start of an allocation", pointer)};
-    found->second.pool->used -= found->second.bytes;
-    device = found->second.pool->device;
-    handles().blocks.erase(found);
-  }
-  const std::lock_guard lock(device->executing);
-  device->forget_host_reads(pointer);
-  device->memory.free(pointer);
-}
-
 // --- copies -------------------------------------------------------------------------------------
 
 [[noreturn]] void refuse_range(const EmulatedDevice& device, const char* what,
                                std::uint64_t address, std::uint64_t bytes) {
-  const auto extent = device.memory.find(address);
-  const std::string place = extent ? fmt::format("the allocation there has {} bytes from {:#x} on",
-                                                 extent->bytes, extent->address)
-                                   : "no allocation holds that address";
-  throw Refusal{
-      cuda::Result::invalid_value,
-      fmt::format("{} {} bytes at {:#x}: expected them inside of one allocation of {}, {}", what,
-                  bytes, address, to_string(device.device), place)};
+  emulator::refuse_range(device.memory, to_string(device.device), what, address, bytes);
 }
 
 // The two sides of a copy, or the one of a fill.
@@ -120,6 +81,50 @@ void fill(Range to, std::uint8_t value, std::uint64_t bytes) {
 }
 
 }  // namespace
+
+cuda::DevicePointer allocate(cuda::MemoryPoolHandle& pool, std::uint64_t bytes) {
+  if (bytes == 0) throw Refusal{cuda::Result::invalid_value, {}};
+  EmulatedDevice& device = *pool.device;
+  const std::lock_guard lock(device.executing);
+  const std::uint64_t address = device.memory.allocate(bytes);
+  if (address == 0) {
+    throw Refusal{
+        cuda::Result::out_of_memory,
+        fmt::format("{} bytes beside {} in use; emulated memory is memory of this machine", bytes,
+                    device.memory.used_bytes())};
+  }
+  count(address, &pool, bytes);
+  return address;
+}
+
+void free_block(cuda::DevicePointer pointer) {
+  EmulatedDevice* device = nullptr;
+  {
+    const std::lock_guard lock(handles().mutex);
+    const auto found = handles().blocks.find(pointer);
+    if (found == handles().blocks.end())
+      throw Refusal{cuda::Result::invalid_value,
+                    fmt::format("{:#x} is not the start of an allocation", pointer)};
+    found->second.pool->used -= found->second.bytes;
+    device = found->second.pool->device;
+    handles().blocks.erase(found);
+  }
+  const std::lock_guard lock(device->executing);
+  device->forget_host_reads(pointer);
+  device->memory.free(pointer);
+}
+
+void refuse_range(const GlobalMemory& memory, const std::string& name, const char* what,
+                  std::uint64_t address, std::uint64_t bytes) {
+  const auto extent = memory.find(address);
+  const std::string place = extent ? fmt::format("the allocation there has {} bytes from {:#x} on",
+                                                 extent->bytes, extent->address)
+                                   : "no allocation holds that address";
+  throw Refusal{
+      cuda::Result::invalid_value,
+      fmt::format("{} {} bytes at {:#x}: expected them inside of one allocation of {}, {}", what,
+                  bytes, address, name, place)};
+}
 
 namespace calls {
 
@@ -170,7 +175,8 @@ cuda::Result cuMemAllocFromPoolAsync(cuda::DevicePointer* pointer, std::size_t b
                                      cuda::MemoryPool pool, cuda::Stream stream) {
   return answer([&] {
     refuse_on_captured_stream(stream, "cuMemAllocFromPoolAsync");
-    *pointer = allocate(pool, bytes);
+    if (pool == nullptr) throw Refusal{cuda::Result::invalid_value, {}};
+    *pointer = allocate(*pool, bytes);
   });
 }
 
@@ -187,7 +193,7 @@ cuda::Result cuMemcpyHtoDAsync(cuda::DevicePointer to, const void* from, std::si
                                cuda::Stream stream) {
   return answer([&] {
     Range range{&current_device(), to};
-    put(stream, [=] { copy_in(range, from, bytes); });
+    put(stream, {NodeKind::copy, [=] { copy_in(range, from, bytes); }});
   });
 }
 
@@ -195,7 +201,7 @@ cuda::Result cuMemcpyDtoHAsync(void* to, cuda::DevicePointer from, std::size_t b
                                cuda::Stream stream) {
   return answer([&] {
     Range range{&current_device(), from};
-    put(stream, [=] { copy_out(to, range, bytes); });
+    put(stream, {NodeKind::copy, [=] { copy_out(to, range, bytes); }});
   });
 }
 
@@ -203,7 +209,7 @@ cuda::Result cuMemcpyDtoDAsync(cuda::DevicePointer to, cuda::DevicePointer from,
                                cuda::Stream stream) {
   return answer([&] {
     Range range{&current_device(), to};
-    put(stream, [=] { copy_within(range, from, bytes); });
+    put(stream, {NodeKind::copy, [=] { copy_within(range, from, bytes); }});
   });
 }
 
@@ -215,7 +221,7 @@ cuda::Result cuMemcpyPeerAsync(cuda::DevicePointer to, cuda::Context to_context,
       throw Refusal{cuda::Result::invalid_context, {}};
     Range target{to_context->device, to};
     Range source{from_context->device, from};
-    put(stream, [=] { copy_between(target, source, bytes); });
+    put(stream, {NodeKind::copy, [=] { copy_between(target, source, bytes); }});
   });
 }
 
@@ -223,7 +229,7 @@ cuda::Result cuMemsetD8Async(cuda::DevicePointer to, unsigned char value, std::s
                              cuda::Stream stream) {
   return answer([&] {
     Range range{&current_device(), to};
-    put(stream, [=] { fill(range, value, bytes); });
+    put(stream, {NodeKind::fill, [=] { fill(range, value, bytes); }});
   });
 }
 

@@ -54,7 +54,10 @@ cuda::StreamHandle& open_for_work(cuda::Stream handle) {
 }
 
 void forget(const SharedCapture& capture) {
-  for (const cuda::Stream stream : capture->streams) stream->capture = nullptr;
+  for (const cuda::Stream stream : capture->streams) {
+    stream->capture = nullptr;
+    stream->captured.clear();
+  }
   std::erase(handles().captures, capture);
 }
 
@@ -68,7 +71,7 @@ void begin_capture(cuda::Stream handle, cuda::CaptureMode mode) {
   stream.capture = std::make_shared<Capture>(Capture{.origin = handle,
                                                      .mode = mode,
                                                      .owner = std::this_thread::get_id(),
-                                                     .work = {},
+                                                     .graph = std::make_unique<cuda::GraphHandle>(),
                                                      .streams = {handle}});
   handles().captures.push_back(stream.capture);
 }
@@ -84,7 +87,14 @@ void end_capture(cuda::Stream handle, cuda::Graph* graph) {
     throw Refusal{cuda::Result::stream_capture_wrong_thread, {}};
   forget(capture);
   if (!capture->is_valid) throw Refusal{cuda::Result::stream_capture_invalidated, {}};
-  *graph = new cuda::GraphHandle{std::move(capture->work)};
+  *graph = capture->graph.release();
+}
+
+void merge(std::vector<cuda::GraphNodeHandle*>& nodes,
+           const std::vector<cuda::GraphNodeHandle*>& more) {
+  for (cuda::GraphNodeHandle* const node : more) {
+    if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
+  }
 }
 
 // A stream that waits for an event of a capture joins the capture.
@@ -92,7 +102,8 @@ void wait_for_event(cuda::Stream handle, cuda::EventHandle& event) {
   const std::lock_guard lock(handles().mutex);
   cuda::StreamHandle& stream = open_for_work(handle);
   const SharedCapture capture = event.capture.lock();
-  if (capture == nullptr || stream.capture == capture) return;
+  if (capture == nullptr) return;
+  if (stream.capture == capture) return merge(stream.captured, event.captured);
   const bool is_under_way =
       std::ranges::find(handles().captures, capture) != handles().captures.end();
   if (!is_under_way) return;
@@ -102,6 +113,7 @@ void wait_for_event(cuda::Stream handle, cuda::EventHandle& event) {
                   "a stream of one capture cannot wait for another capture"};
   }
   stream.capture = capture;
+  stream.captured = event.captured;
   capture->streams.push_back(handle);
 }
 
@@ -109,6 +121,7 @@ void record_event(cuda::EventHandle& event, cuda::Stream handle) {
   const std::lock_guard lock(handles().mutex);
   const cuda::StreamHandle& stream = open_for_work(handle);
   event.capture = stream.capture;
+  event.captured = stream.captured;
   event.recorded.reset();
   if (stream.capture == nullptr) event.recorded = Clock::now();
 }
@@ -132,23 +145,37 @@ cuda::StreamHandle& resolve(cuda::Stream handle) {
   return handles().default_streams[static_cast<std::size_t>(current_device().ordinal)];
 }
 
-void put(cuda::Stream handle, Work work) {
+void put(cuda::Stream handle, Task task) {
   EmulatedDevice* device = nullptr;
   {
     const std::lock_guard lock(handles().mutex);
     cuda::StreamHandle& stream = open_for_work(handle);
     if (stream.capture != nullptr) {
-      stream.capture->work.push_back(std::move(work));
+      stream.captured = {&stream.capture->graph->add(std::move(task), stream.captured)};
       return;
     }
     device = stream.device;
   }
+  if (!task.holds_device) return task.work();
   const std::lock_guard lock(device->executing);
-  work();
+  task.work();
 }
 
-void put_all(cuda::Stream handle, const std::vector<Work>& work) {
-  for (const Work& one : work) put(handle, one);
+std::vector<const cuda::GraphNodeHandle*> in_order(const cuda::GraphHandle& graph) {
+  std::vector<const cuda::GraphNodeHandle*> order;
+  std::set<const cuda::GraphNodeHandle*> placed;
+  while (order.size() < graph.nodes.size()) {
+    const std::size_t before = order.size();
+    for (const auto& node : graph.nodes) {
+      const auto is_placed = [&](const auto* each) { return placed.contains(each); };
+      if (is_placed(node.get()) || !std::ranges::all_of(node->dependencies, is_placed)) continue;
+      order.push_back(node.get());
+      placed.insert(node.get());
+    }
+    if (order.size() == before)
+      throw Refusal{cuda::Result::invalid_value, "the graph's dependencies form a cycle"};
+  }
+  return order;
 }
 
 void refuse_in_capture(const char* call) {
@@ -181,8 +208,10 @@ namespace calls {
 cuda::Result cuStreamCreate(cuda::Stream* stream, unsigned flags) {
   return answer([&] {
     const bool is_blocking = (flags & cuda::stream_non_blocking) == 0;
-    auto made = std::make_unique<cuda::StreamHandle>(cuda::StreamHandle{
-        .device = &current_device(), .is_blocking = is_blocking, .capture = nullptr});
+    auto made = std::make_unique<cuda::StreamHandle>(cuda::StreamHandle{.device = &current_device(),
+                                                                        .is_blocking = is_blocking,
+                                                                        .capture = nullptr,
+                                                                        .captured = {}});
     const std::lock_guard lock(handles().mutex);
     handles().streams.insert(made.get());
     *stream = made.release();
@@ -256,14 +285,19 @@ cuda::Result cuGraphInstantiateWithFlags(cuda::GraphExec* exec, cuda::Graph grap
                                          unsigned long long) {
   return answer([&] {
     if (graph == nullptr) throw Refusal{cuda::Result::invalid_value, {}};
-    *exec = new cuda::GraphExecHandle{graph->work};
+    auto made = std::make_unique<cuda::GraphExecHandle>();
+    for (const cuda::GraphNodeHandle* const node : in_order(*graph))
+      made->steps.push_back({node, node->task});
+    *exec = made.release();
   });
 }
 
 cuda::Result cuGraphLaunch(cuda::GraphExec exec, cuda::Stream stream) {
   return answer([&] {
     if (exec == nullptr) throw Refusal{cuda::Result::invalid_value, {}};
-    put_all(stream, exec->work);
+    for (const cuda::GraphExecHandle::Step& step : exec->steps) {
+      if (step.is_enabled) put(stream, step.task);
+    }
   });
 }
 
@@ -284,7 +318,8 @@ cuda::Result cuEventCreate(cuda::Event* event, unsigned flags) {
     current_device();
     *event = new cuda::EventHandle{.is_timing = (flags & cuda::event_disable_timing) == 0,
                                    .recorded = std::nullopt,
-                                   .capture = {}};
+                                   .capture = {},
+                                   .captured = {}};
   });
 }
 
@@ -305,3 +340,13 @@ cuda::Result cuEventElapsedTime(float* milliseconds, cuda::Event start, cuda::Ev
 
 }  // namespace calls
 }  // namespace gemmery::emulator
+
+namespace gemmery::driver::cuda {
+
+GraphNodeHandle& GraphHandle::add(emulator::Task task, std::vector<GraphNodeHandle*> dependencies) {
+  nodes.push_back(std::make_unique<GraphNodeHandle>(GraphNodeHandle{
+      .graph = this, .task = std::move(task), .dependencies = std::move(dependencies)}));
+  return *nodes.back();
+}
+
+}  // namespace gemmery::driver::cuda
