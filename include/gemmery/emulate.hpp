@@ -50,8 +50,9 @@ struct EmulationRequest {
   double timeout_s = 0;                      // of all schedules together; 0: none
   std::uint32_t sampled_clusters = 0;        // run this many clusters (blocks) only; 0: all
   bool wants_coverage = false;
-  // Rules for findings that are known, one a line: KIND [at FILE[:LINE]] [in KERNEL]; the words may
-  // contain * and ?, and # begins a comment. docs/emulator.md explains them.
+  // Rules for findings that are known, one a line: KIND[, FILE[:LINE][, KERNEL]]; the words may
+  // contain * and ?, and # begins a comment. A source may have rules of its own in comments,
+  // `// gemmery: allow KIND`. docs/emulator.md explains them.
   std::string rules;
   std::string rules_file = "rules";  // for errors
 };

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -85,6 +86,13 @@ std::string find_entry(const std::vector<std::string>& entries, const std::strin
     refuse("code", "a kernel (__global__, .entry)", "none; a template must be instantiated");
   refuse("entry", found.empty() ? "a kernel of the code" : "the name of one kernel",
          fmt::format("'{}'; the code has: {}", wanted, all));
+}
+
+std::vector<FindingRule> all_rules(const EmulationRequest& request) {
+  std::vector<FindingRule> rules = parse_finding_rules(request.rules, request.rules_file);
+  if (is_ptx(request.code)) return rules;
+  std::ranges::move(find_comment_rules(request.code, request.file), std::back_inserter(rules));
+  return rules;
 }
 
 // --- places -------------------------------------------------------------------------------------
@@ -179,7 +187,7 @@ class Emulation {
  public:
   explicit Emulation(const EmulationRequest& request)
       : request_(request),
-        rules_(parse_finding_rules(request.rules, request.rules_file)),
+        rules_(all_rules(request)),
         limit_(request.timeout_s),
         ptx_(make_module(request)),
         device_(emulator::device_at(request.device.index)),

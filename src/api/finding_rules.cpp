@@ -108,6 +108,27 @@ FindingRule parse_rule(std::string_view text, const std::string& file, int line)
   return rule;
 }
 
+// What follows "gemmery: allow " up to a colon or the end of the comment; "" without those words.
+std::string_view allowed_kind(std::string_view line) {
+  constexpr std::string_view words = "gemmery: allow ";
+  const std::size_t at = line.find(words);
+  if (at == std::string_view::npos || line.rfind("//", at) == std::string_view::npos) return {};
+  line.remove_prefix(at + words.size());
+  return trimmed(line.substr(0, line.find(':')));
+}
+
+bool is_without_code(std::string_view line) {
+  return trimmed(line).empty() || trimmed(line).starts_with("//");
+}
+
+// Takes the text up to the end of the line.
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  return line;
+}
+
 }  // namespace
 
 bool FindingRule::matches(const EmulationFinding& finding) const {
@@ -119,11 +140,26 @@ bool FindingRule::matches(const EmulationFinding& finding) const {
 std::vector<FindingRule> parse_finding_rules(std::string_view text, const std::string& file) {
   std::vector<FindingRule> rules;
   for (int line = 1; !text.empty(); ++line) {
-    const std::size_t end = text.find('\n');
-    std::string_view each = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    std::string_view each = take_line(text);
     each = trimmed(each.substr(0, each.find('#')));
     if (!each.empty()) rules.push_back(parse_rule(each, file, line));
+  }
+  return rules;
+}
+
+std::vector<FindingRule> find_comment_rules(std::string_view source, const std::string& file) {
+  std::vector<FindingRule> rules;
+  std::size_t first_above = 0;  // of the rules that wait for a line of code
+  for (int line = 1; !source.empty(); ++line) {
+    const std::string_view each = take_line(source);
+    if (const std::string_view kind = allowed_kind(each); !kind.empty()) {
+      rules.push_back(parse_rule(kind, file, line));
+      rules.back().text = fmt::format("{}:{}: allow {}", file, line, kind);
+      rules.back().file = kind == results_differ ? "*" : file;  // has no line
+    }
+    if (is_without_code(each)) continue;
+    for (; first_above < rules.size(); ++first_above)
+      if (rules[first_above].file == file) rules[first_above].line = static_cast<unsigned>(line);
   }
   return rules;
 }

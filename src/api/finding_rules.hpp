@@ -29,4 +29,9 @@ std::string_view name_in_source(std::string_view signature) noexcept;
 // Throws Error (invalid_argument), which names file and line, for a line that is no rule.
 std::vector<FindingRule> parse_finding_rules(std::string_view text, const std::string& file);
 
+// The rules in comments of a CUDA source, `// gemmery: allow KIND[: reason]`: for the comment's
+// line, or, if the comment has the line to itself, for the next line of code. Throws like
+// parse_finding_rules.
+std::vector<FindingRule> find_comment_rules(std::string_view source, const std::string& file);
+
 }  // namespace gemmery

@@ -271,6 +271,26 @@ __global__ void last(unsigned* out) {
   EXPECT_TRUE(emulate(request).passed());
 }
 
+TEST_F(Emulate, comments_of_the_source_are_rules_for_their_line_or_the_next) {
+  const auto report_with = [&](const char* first, const char* second) {
+    const std::string source = std::string("__global__ void mark(int* out) {\n") + first +
+                               "\n\n  out[0] = threadIdx.x;  " + second + "\n}\n";
+    return emulate(request_for(source.c_str(), {EmulationArgument::unwritten(4)}));
+  };
+  EXPECT_FALSE(report_with("", "").passed());
+  EXPECT_FALSE(report_with("", "// gemmery: allow race").passed()) << "results differ, too";
+  const char* const any_result = "// gemmery: allow results differ";
+  const EmulationReport beside = report_with(any_result, "// gemmery: allow race: the last counts");
+  EXPECT_TRUE(beside.passed()) << to_string(beside);
+  EXPECT_EQ(beside.findings.at(0).rule, "mine.cu:4: allow race");
+  EXPECT_TRUE(report_with("  // gemmery: allow race", any_result).passed()) << "the line above";
+  const EmulationReport unused = report_with("  // gemmery: allow deadlock", any_result);
+  EXPECT_FALSE(unused.passed());
+  EXPECT_EQ(unused.unused_rules, (std::vector<std::string>{"mine.cu:2: allow deadlock"}));
+  EXPECT_THAT(refusal_of([&] { report_with("// gemmery: allow raec", ""); }),
+              HasSubstr("mine.cu:2: expected a kind of finding"));
+}
+
 TEST_F(Emulate, rules_suppress_by_kind_place_and_kernel) {
   constexpr const char* source = R"(
 template <class T>

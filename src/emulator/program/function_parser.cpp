@@ -142,8 +142,7 @@ void FunctionParser::parse_location() {
     return place;
   };
   const std::array<std::uint32_t, 3> place = take_place();
-  source_ = {.file = place[0], .line = place[1]};
-  call_site_ = {};
+  SourceLine call_site;
   while (lexer_.accept(',')) {
     const std::string_view word = lexer_.take_identifier();
     if (word == "function_name") {
@@ -152,12 +151,15 @@ void FunctionParser::parse_location() {
     } else if (word == "inlined_at") {
       const std::array<std::uint32_t, 3> caller = take_place();
       const auto outer = call_sites_.find(caller);
-      call_site_ = outer != call_sites_.end() ? outer->second
-                                              : SourceLine{.file = caller[0], .line = caller[1]};
+      call_site = outer != call_sites_.end() ? outer->second
+                                             : SourceLine{.file = caller[0], .line = caller[1]};
     } else {
       lexer_.fail("function_name or inlined_at, not " + std::string(word));
     }
   }
+  if (place[1] == 0) return;  // the compiler's own code: it belongs to the line before
+  source_ = {.file = place[0], .line = place[1]};
+  call_site_ = call_site;
   if (call_site_.file != 0)
     call_sites_[place] = call_site_;
   else

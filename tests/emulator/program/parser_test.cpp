@@ -145,13 +145,16 @@ TEST(ParsePtx, guards_are_registers_with_a_sign) {
 TEST(ParsePtx, lines_are_those_of_the_innermost_location) {
   const Function kernel = parse_body(
       ".loc 1 314 0\nmembar.gl;\n.loc\t2 194 32, function_name $L__info_string0, inlined_at 1 321 5"
-      "\nmembar.gl;\n.loc 2 7 1, function_name $L__info_string0+12, inlined_at 1 9 9 ret;");
+      "\nmembar.gl;\n.loc 2 7 1, function_name $L__info_string0+12, inlined_at 1 9 9 ret;"
+      "\n.loc 1 0 5\nexit;");
   EXPECT_EQ(kernel.code[0].source.file, 1u);
   EXPECT_EQ(kernel.code[0].source.line, 314u);
   EXPECT_EQ(kernel.code[1].source.file, 2u);
   EXPECT_EQ(kernel.code[1].source.line, 194u);
   EXPECT_EQ(kernel.code[1].call_site.line, 321u);
   EXPECT_EQ(kernel.code[2].source.line, 7u);
+  EXPECT_EQ(kernel.code[3].source.line, 7u) << "line 0 belongs to the line before";
+  EXPECT_EQ(kernel.code[3].call_site.line, 9u);
 }
 
 struct ImmediateRow {
