@@ -47,7 +47,8 @@ struct ManagedLayout {
 };
 
 inline constexpr std::uint64_t flag_read_only = 1;
-inline constexpr std::uint64_t flag_copied = 2;  // this memory is not shared
+inline constexpr std::uint64_t flag_copied = 2;           // this memory is not shared
+inline constexpr std::uint64_t flag_padded_elements = 4;  // a byte for every element below 8 bits
 
 struct ManagedVersionedLayout {
   Version version;

@@ -51,9 +51,24 @@ constexpr bool is_floating(DType dtype) noexcept {
 }
 constexpr bool is_integer(DType dtype) noexcept { return !is_floating(dtype); }
 
-// Bytes of one element; 0 for types narrower than a byte.
+// True for elements of fewer than 8 bits, which share bytes (dtype.def has their order).
+constexpr bool is_packed(DType dtype) noexcept { return bit_width(dtype) < 8; }
+
+// The smallest number of elements that are whole bytes: 2 of 4 bits, 4 of 6 bits, 1 of other types.
+constexpr std::int64_t whole_elements(DType dtype) noexcept {
+  return !is_packed(dtype) ? 1 : bit_width(dtype) == 6 ? 4 : 2;
+}
+
+// Bytes of one element, and the least alignment of its address; 1 for packed types.
 constexpr std::size_t byte_width(DType dtype) noexcept {
-  return static_cast<std::size_t>(bit_width(dtype)) / 8;
+  return is_packed(dtype) ? 1 : static_cast<std::size_t>(bit_width(dtype)) / 8;
+}
+
+// The bytes of a run of `elements`, a last part of a byte included: the distance in bytes of
+// elements that are so many apart, if both are at the beginning of a byte. Negative distances too.
+constexpr std::int64_t storage_bytes(DType dtype, std::int64_t elements) noexcept {
+  if (!is_packed(dtype)) return elements * static_cast<std::int64_t>(byte_width(dtype));
+  return (elements * bit_width(dtype) + 7) >> 3;
 }
 
 // Parses canonical names, short forms, NumPy's and CUDA's spellings ("<f4", "CUDA_R_16BF", "half");

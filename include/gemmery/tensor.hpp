@@ -42,10 +42,12 @@ struct PointerArray {
   int alignment = 16;
 };
 
-// A view of at most five dimensions. `data` points at the element of index 0 in every dimension,
-// also with negative strides. The caller owns the memory, which must outlive every use of the view,
-// asynchronous ones included. Its role in an operation decides if a view is written; inputs are
-// never written.
+// A view of at most five dimensions. Elements of packed types (is_packed) share bytes: `data` is
+// the byte whose lowest bits are the first element, one direction may have a stride of 1, and all
+// other strides are whole bytes (multiples of whole_elements). `data` points at the element of
+// index 0 in every dimension, also with negative strides. The caller owns the memory, which must
+// outlive every use of the view, asynchronous ones included. Its role in an operation decides if a
+// view is written; inputs are never written.
 class GEMMERY_API Tensor {
  public:
   static constexpr int max_rank = 5;
@@ -54,8 +56,8 @@ class GEMMERY_API Tensor {
   // An empty view of rank 0.
   Tensor() = default;
 
-  // Packed, row major. Throws Error (invalid_argument) for a rank over five, negative extents or
-  // sizes beyond 2^62 bytes.
+  // Packed, row major. Throws Error (invalid_argument) for a rank over five, negative extents,
+  // sizes beyond 2^62 bytes, or rows that end within a byte.
   Tensor(const void* data, DType dtype, std::span<const std::int64_t> shape,
          Device device = Device::cpu());
   Tensor(const void* data, DType dtype, std::initializer_list<std::int64_t> shape,

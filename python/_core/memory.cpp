@@ -18,12 +18,12 @@ Stream default_stream(Device device) {
   return device.is_cpu() ? Stream::cpu() : Stream::of(nullptr, device);
 }
 
+// Elements that share bytes are copied with all others of their memory.
 std::size_t width_of(const Tensor& tensor) {
-  const std::size_t width = byte_width(tensor.dtype());
-  if (width != 0) return width;
+  if (!is_packed(tensor.dtype())) return byte_width(tensor.dtype());
   throw Error({.kind = ErrorKind::unsupported,
                .operand = "dtype",
-               .expected = "a type of whole bytes",
+               .expected = "a type of whole bytes, or dense tensors of equal strides",
                .got = std::string(name(tensor.dtype()))});
 }
 
@@ -87,8 +87,8 @@ HostImage image_of(const Tensor& tensor, void* handle) {
 }
 
 void copy_raw(const Tensor& destination, const Tensor& source, void* handle) {
-  const std::size_t bytes =
-      static_cast<std::size_t>(source.element_count()) * byte_width(source.dtype());
+  const auto bytes =
+      static_cast<std::size_t>(storage_bytes(source.dtype(), source.element_count()));
   const Device gpu = destination.device().is_cpu() ? source.device() : destination.device();
   if (gpu.is_cpu()) {
     std::memcpy(destination.data(), source.data(), bytes);
@@ -100,7 +100,7 @@ void copy_raw(const Tensor& destination, const Tensor& source, void* handle) {
 }
 
 void copy_strided(const Tensor& destination, const Tensor& source, void* handle) {
-  const std::size_t width = byte_width(source.dtype());
+  const std::size_t width = width_of(source);
   const auto copy_host = [&](const Tensor& to, const Tensor& from) {
     copy_on_host(to, from, 0, static_cast<std::byte*>(to.data()),
                  static_cast<const std::byte*>(from.data()), width);
@@ -143,7 +143,7 @@ ImportedTensor allocate(std::span<const std::int64_t> shape, DType dtype, Device
                         std::span<const std::int64_t> strides) {
   // Checks the shape before its extents are multiplied.
   const Tensor shaped(nullptr, dtype, shape, device);
-  const std::size_t bytes = static_cast<std::size_t>(shaped.element_count()) * width_of(shaped);
+  const auto bytes = static_cast<std::size_t>(storage_bytes(dtype, shaped.element_count()));
   auto buffer = std::make_shared<Buffer>(std::max<std::size_t>(bytes, 1), default_stream(device));
   ImportedTensor tensor;
   tensor.view = strides.empty() ? shaped.with_data(buffer->data())
@@ -158,7 +158,6 @@ void copy_elements(const Tensor& destination, const Tensor& source, void* handle
                                          source.shape().begin(), source.shape().end());
   if (!has_same_shape || destination.dtype() != source.dtype()) refuse_copy(destination, source);
   if (source.has_pointers() || destination.has_pointers()) refuse_pointers();
-  width_of(source);
   if (source.element_count() == 0) return;
   if (is_dense(source) && is_dense(destination) && has_same_strides(destination, source)) {
     copy_raw(destination, source, handle);

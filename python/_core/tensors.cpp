@@ -164,6 +164,9 @@ ImportedTensor import_fake(nb::handle object, std::string_view role) {
   const std::vector<std::int64_t> shape = read_integers(object.attr("shape"));
   const std::vector<std::int64_t> strides = read_integers(object.attr("stride")());
   const DType dtype = to_dtype(object.attr("dtype"), role);
+  if (is_packed(dtype))
+    refuse(role, "a tensor of whole bytes without memory", std::string(name(dtype)), "",
+           ErrorKind::unsupported);
   const nb::object device = object.attr("device");
   imported.is_meta = text_of(device.attr("type")) == "meta";
   const auto offset = nb::cast<std::uint64_t>(nb::int_(object.attr("storage_offset")()));
@@ -362,9 +365,13 @@ NumpyBytes read_numpy(nb::handle object, std::string_view role) {
   const std::string name = text_of(object.attr("dtype").attr("name"));
   const std::optional<DType> dtype = parse_dtype(name);
   const auto width = nb::cast<std::size_t>(object.attr("dtype").attr("itemsize"));
-  if (!dtype || width != byte_width(*dtype)) {
-    refuse(role, "elements of a type that gemmery knows", "numpy dtype " + name,
-           "convert it: array.astype(\"float32\")", ErrorKind::unsupported);
+  if (!dtype || is_packed(*dtype) || width != byte_width(*dtype)) {
+    const bool has_padding = dtype && is_packed(*dtype);
+    refuse(role, "elements of a type that gemmery knows",
+           "numpy dtype " + name + (has_padding ? ", a byte for each element" : ""),
+           has_padding ? "pack the codes into bytes and view them as gemmery.Tensor"
+                       : "convert it: array.astype(\"float32\")",
+           ErrorKind::unsupported);
   }
   HeldBuffer bytes = try_buffer(object.attr("view")(width == 1 ? "u1" : "u2"));
   if (!bytes) nb::raise_python_error();

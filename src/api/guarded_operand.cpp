@@ -17,11 +17,30 @@ constexpr std::size_t image_alignment = 256;
 constexpr std::size_t smallest_guard_bytes = 1024;
 constexpr std::size_t largest_guard_bytes = std::size_t{1} << 20;
 
-// All ones is NaN in every floating type of dtype.def; integers have no such value.
+// All ones is NaN in every floating type of whole bytes; integers have no such value.
 constexpr std::byte float_poison{0xff};
 constexpr std::byte integer_poison{0x55};
 
 std::byte poison_of(DType dtype) { return is_floating(dtype) ? float_poison : integer_poison; }
+
+// Sets an element that shares bytes to its type's lowest number, any other one to poison.
+void poison_at(std::byte* origin, DType dtype, std::int64_t index) {
+  if (is_packed(dtype))
+    return host::store(dtype, origin, index, {host::rounding_of(dtype).lowest, 0});
+  std::memset(origin + storage_bytes(dtype, index), std::to_integer<int>(poison_of(dtype)),
+              byte_width(dtype));
+}
+
+// The bytes from an array's beginning that have bits of element `index`.
+struct ElementBytes {
+  std::int64_t first;
+  std::size_t count;
+};
+ElementBytes bytes_of(DType dtype, std::int64_t index) {
+  if (!is_packed(dtype)) return {storage_bytes(dtype, index), byte_width(dtype)};
+  const std::int64_t first = index * bit_width(dtype) >> 3;
+  return {first, static_cast<std::size_t>(storage_bytes(dtype, index + 1) - first)};
+}
 
 // Differs from byte to byte, so that a copied neighbour is noticed as well.
 std::byte canary_at(std::size_t position) {
@@ -29,9 +48,9 @@ std::byte canary_at(std::size_t position) {
 }
 
 // Room for a few rows or columns too many, which is what a wrong edge writes.
-std::size_t guard_bytes_of(const MatrixType& type, std::size_t width) {
+std::size_t guard_bytes_of(const MatrixType& type) {
   const auto stride = std::max(std::abs(type.row_stride), std::abs(type.column_stride));
-  const std::size_t wanted = 4 * static_cast<std::size_t>(stride) * width;
+  const std::size_t wanted = 4 * static_cast<std::size_t>(stride) * byte_width(type.dtype);
   const std::size_t bounded = std::clamp(wanted, smallest_guard_bytes, largest_guard_bytes);
   return (bounded + image_alignment - 1) / image_alignment * image_alignment;
 }
@@ -66,11 +85,11 @@ GuardedOperand::GuardedOperand(const GuardedOperand& other)
 
 GuardedOperand::GuardedOperand(const Place& place)
     : type_(place.type), extents_(place.extents), starts_(place.type, place.extents) {
-  const std::size_t width = byte_width(type_.dtype);
-  const std::size_t guard = place.guard_bands ? guard_bytes_of(type_, width) : 0;
-  origin_ = place_exactly(guard + static_cast<std::size_t>(starts_.below()) * width,
-                          std::max<std::size_t>(type_.alignment, 1));
-  size_ = origin_ + static_cast<std::size_t>(starts_.above() + 1) * width + guard;
+  const std::size_t guard = place.guard_bands ? guard_bytes_of(type_) : 0;
+  const auto below = static_cast<std::size_t>(storage_bytes(type_.dtype, starts_.below()));
+  const auto above = static_cast<std::size_t>(storage_bytes(type_.dtype, starts_.above() + 1));
+  origin_ = place_exactly(guard + below, std::max<std::size_t>(type_.alignment, 1));
+  size_ = origin_ + above + guard;
   bytes_.reset(allocate(size_));
   pointers_ = pointers_at(bytes_.get());
   if (place.surroundings == Surroundings::poison) {
@@ -101,6 +120,7 @@ std::int64_t GuardedOperand::offset_of(std::int64_t batch, std::int64_t row) con
 // True if no address belongs to two rows, by the sufficient condition that one stride spans the
 // other directions.
 bool GuardedOperand::has_separate_rows() const noexcept {
+  if (type_.row_stride % whole_elements(type_.dtype) != 0) return false;
   const std::int64_t row = std::abs(type_.row_stride);
   const std::int64_t column = std::abs(type_.column_stride);
   const std::int64_t row_reach = (extents_.rows - 1) * row;
@@ -141,27 +161,22 @@ void GuardedOperand::fill(const Numbers& numbers) {
 }
 
 void GuardedOperand::poison_elements() {
-  const auto width = static_cast<std::int64_t>(byte_width(type_.dtype));
-  const int poison = std::to_integer<int>(poison_of(type_.dtype));
   for_each_row([&](std::int64_t batch, std::int64_t row) {
-    std::byte* const first = bytes_.get() + origin_ + offset_of(batch, row) * width;
     for (std::int64_t column = 0; column < extents_.columns; ++column)
-      std::memset(first + column * type_.column_stride * width, poison,
-                  static_cast<std::size_t>(width));
+      poison_element(batch, row, column);
   });
 }
 
 std::span<const std::byte> GuardedOperand::element(std::int64_t batch, std::int64_t row,
                                                    std::int64_t column) const noexcept {
-  const std::size_t width = byte_width(type_.dtype);
-  const std::int64_t index = offset_of(batch, row) + column * type_.column_stride;
-  return {bytes_.get() + origin_ + index * static_cast<std::int64_t>(width), width};
+  const ElementBytes bytes =
+      bytes_of(type_.dtype, offset_of(batch, row) + column * type_.column_stride);
+  return {bytes_.get() + origin_ + bytes.first, bytes.count};
 }
 
 void GuardedOperand::poison_element(std::int64_t batch, std::int64_t row, std::int64_t column) {
-  const std::int64_t first = element(batch, row, column).data() - bytes_.get();
-  std::memset(bytes_.get() + first, std::to_integer<int>(poison_of(type_.dtype)),
-              byte_width(type_.dtype));
+  poison_at(bytes_.get() + origin_, type_.dtype,
+            offset_of(batch, row) + column * type_.column_stride);
 }
 
 std::int64_t GuardedOperand::count_changes(std::span<const std::byte> before) const {
@@ -174,12 +189,11 @@ std::int64_t GuardedOperand::count_changes(std::span<const std::byte> before) co
 
 std::int64_t GuardedOperand::count_changes_outside(std::span<const std::byte> before) const {
   std::vector<std::byte> expected(before.begin(), before.end());
-  const auto width = static_cast<std::int64_t>(byte_width(type_.dtype));
   for_each_row([&](std::int64_t batch, std::int64_t row) {
-    const std::int64_t first = static_cast<std::int64_t>(origin_) + offset_of(batch, row) * width;
     for (std::int64_t column = 0; column < extents_.columns; ++column) {
-      const auto position = static_cast<std::size_t>(first + column * type_.column_stride * width);
-      std::memcpy(&expected[position], &bytes_[position], static_cast<std::size_t>(width));
+      const std::span<const std::byte> bytes = element(batch, row, column);
+      std::memcpy(&expected[static_cast<std::size_t>(bytes.data() - bytes_.get())], bytes.data(),
+                  bytes.size());
     }
   });
   return count_changes(expected);

@@ -47,7 +47,7 @@ class MatrixStarts {
   std::int64_t stride_ = 0;
   std::int64_t below_ = 0;
   std::int64_t above_ = -1;
-  std::int64_t width_ = 1;
+  DType dtype_ = DType::float32;
   std::vector<std::int64_t> pointed_;
 };
 

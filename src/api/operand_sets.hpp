@@ -32,16 +32,17 @@ inline constexpr std::size_t pattern_bytes =
 class NumberPattern {
  public:
   NumberPattern(DType dtype, std::uint64_t seed, std::size_t bytes, Stream stream) : dtype_(dtype) {
-    const auto elements = static_cast<std::int64_t>(bytes / byte_width(dtype));
+    const auto elements = static_cast<std::int64_t>(bytes * 8) / bit_width(dtype) /
+                          whole_elements(dtype) * whole_elements(dtype);
     GuardedOperand numbers({.type = {.dtype = dtype, .row_stride = 0, .column_stride = 1},
                             .extents = {1, 1, elements},
                             .guard_bands = false});
     numbers.fill({.fill = Fill::normal,
                   .seed = seed,
-                  .least = is_signed(dtype) ? -127 : 0,
-                  .most = 127,
+                  .least = is_signed(dtype) ? (is_packed(dtype) ? -7 : -127) : 0,
+                  .most = is_packed(dtype) ? 7 : 127,
                   .is_integer = is_integer(dtype)});
-    bytes_ = static_cast<std::size_t>(elements) * byte_width(dtype);
+    bytes_ = static_cast<std::size_t>(storage_bytes(dtype, elements));
     buffer_ = Buffer(std::max<std::size_t>(bytes_, 1), stream);
     copy(buffer_.data(), stream.device(), numbers.here().data(), Device::cpu(), bytes_, stream);
     synchronize(stream);
@@ -81,13 +82,12 @@ struct Placement {
 
   Placement(const MatrixType& matrix, const Extents3& sizes)
       : type(matrix), extents(sizes), starts(matrix, sizes) {
-    const auto width = static_cast<std::int64_t>(byte_width(type.dtype));
     // A multiple of the stated alignment and of no larger one.
     const std::size_t alignment = type.alignment;
-    const auto least = static_cast<std::size_t>(starts.below() * width);
+    const auto least = static_cast<std::size_t>(storage_bytes(type.dtype, starts.below()));
     origin = (least + 255) / 256 * 256 + (alignment < 16 ? alignment : 0);
-    bytes =
-        origin + static_cast<std::size_t>(std::max<std::int64_t>(starts.above() + 1, 1) * width);
+    bytes = origin + static_cast<std::size_t>(
+                         storage_bytes(type.dtype, std::max<std::int64_t>(starts.above() + 1, 1)));
     array = (bytes + 255) / 256 * 256;
   }
 

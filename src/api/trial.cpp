@@ -18,6 +18,7 @@
 #include "api/conv_operands.hpp"
 #include "api/group_surroundings.hpp"
 #include "api/placed_operands.hpp"
+#include "core/number.hpp"
 #include "operation/groups.hpp"
 #include "platform/float_mode.hpp"
 
@@ -45,9 +46,10 @@ std::int64_t largest_factor(const ProblemLine& line, const OperandRules& rules) 
 
 Numbers integers_of(DType dtype, std::int64_t limit) {
   Numbers numbers{.least = -limit, .most = limit, .is_integer = is_integer(dtype)};
-  if (dtype == DType::int8) {
-    numbers.least = std::max<std::int64_t>(-limit, -128);
-    numbers.most = std::min<std::int64_t>(limit, 127);
+  if (bit_width(dtype) <= 8 && is_integer(dtype)) {
+    const number::Rounding range = number::rounding_of(dtype);
+    numbers.least = std::max(-limit, static_cast<std::int64_t>(range.lowest));
+    numbers.most = std::min(limit, static_cast<std::int64_t>(range.largest));
   }
   if (facts(dtype).kind == DTypeKind::unsigned_integer) numbers.least = 0;
   return numbers;

@@ -4,6 +4,7 @@
 #include <gemmery/dlpack.hpp>
 #include <gemmery/error.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,12 +24,16 @@ namespace {
                .hint = std::move(hint)});
 }
 
+// Torch's float4_e2m1fn_x2 has elements of two lanes: a byte.
+bool has_whole_bytes(const dlpack::TypeCode& type, DType dtype) {
+  return is_packed(dtype) && type.lanes == whole_elements(dtype) && type.lanes * type.bits == 8;
+}
+
 DType read_dtype(const dlpack::TypeCode& type) {
-  if (type.lanes != 1) {
-    refuse(ErrorKind::unsupported, "one lane per element", std::to_string(type.lanes) + " lanes");
-  }
   for (const DTypeFacts& row : dtype_table) {
-    if (row.dlpack_code == type.code && row.bits == type.bits) return row.dtype;
+    if (row.dlpack_code != type.code || row.bits != type.bits) continue;
+    if (type.lanes == 1 || has_whole_bytes(type, row.dtype)) return row.dtype;
+    refuse(ErrorKind::unsupported, "one lane per element", std::to_string(type.lanes) + " lanes");
   }
   refuse(ErrorKind::unsupported, "an element type that gemmery knows",
          "type code " + std::to_string(type.code) + " of " + std::to_string(type.bits) + " bits");
@@ -60,6 +65,32 @@ const void* apply_offset(const dlpack::TensorLayout& layout) {
   return reinterpret_cast<const void*>(first + static_cast<std::uintptr_t>(layout.byte_offset));
 }
 
+// The view of a packed type whose elements lie in the bytes of `wide`, several in each, along its
+// last adjacent dimension.
+Tensor split_lanes(const Tensor& wide, DType dtype, int lanes) {
+  Tensor::Extents shape{};
+  Tensor::Extents strides{};
+  std::ranges::copy(wide.shape(), shape.begin());
+  int along = wide.rank() - 1;
+  while (along >= 0 && wide.stride(along) != 1) --along;
+  if (along < 0)
+    refuse(ErrorKind::invalid_argument, "a dimension with a stride of 1",
+           "a view of elements of " + std::to_string(lanes) + " lanes that are apart");
+  for (int d = 0; d < wide.rank(); ++d)
+    strides[static_cast<std::size_t>(d)] = d == along ? 1 : wide.stride(d) * lanes;
+  shape[static_cast<std::size_t>(along)] *= lanes;
+  const auto rank = static_cast<std::size_t>(wide.rank());
+  return Tensor(wide.data(), dtype, std::span<const std::int64_t>(shape.data(), rank),
+                std::span<const std::int64_t>(strides.data(), rank), wide.device());
+}
+
+Tensor make_view(const dlpack::TensorLayout& layout, const void* data, DType dtype, Device device) {
+  const std::span<const std::int64_t> shape(layout.shape, static_cast<std::size_t>(layout.rank));
+  if (layout.strides == nullptr) return Tensor(data, dtype, shape, device);
+  return Tensor(data, dtype, shape, std::span<const std::int64_t>(layout.strides, shape.size()),
+                device);
+}
+
 Tensor read_view(const dlpack::TensorLayout& layout) {
   if (layout.rank < 0 || layout.rank > Tensor::max_rank) {
     refuse(ErrorKind::invalid_argument, "a rank from 0 to 5",
@@ -71,12 +102,9 @@ Tensor read_view(const dlpack::TensorLayout& layout) {
   }
   const DType dtype = read_dtype(layout.dtype);
   const Device device = read_device(layout.device);
-  const std::span<const std::int64_t> shape(layout.shape, rank);
   const void* const data = apply_offset(layout);
-  const Tensor view =
-      layout.strides == nullptr
-          ? Tensor(data, dtype, shape, device)
-          : Tensor(data, dtype, shape, std::span<const std::int64_t>(layout.strides, rank), device);
+  const bool has_lanes = layout.dtype.lanes != 1;
+  const Tensor view = make_view(layout, data, has_lanes ? DType::uint8 : dtype, device);
   if (data == nullptr && view.element_count() != 0) {
     refuse(ErrorKind::invalid_argument, "memory for its elements", "null data with elements");
   }
@@ -88,7 +116,14 @@ Tensor read_view(const dlpack::TensorLayout& layout) {
                " from an address that makes it misaligned",
            "copy the tensor to aligned memory");
   }
-  return view;
+  return has_lanes ? split_lanes(view, dtype, layout.dtype.lanes) : view;
+}
+
+void check_padding(const dlpack::ManagedVersionedLayout& layout) {
+  if ((layout.flags & dlpack::flag_padded_elements) == 0) return;
+  if (layout.tensor.dtype.bits * layout.tensor.dtype.lanes % 8 == 0) return;
+  refuse(ErrorKind::unsupported, "elements of fewer than 8 bits that share bytes",
+         "one byte for every element", "pack them");
 }
 
 template <class Managed>
@@ -117,6 +152,7 @@ DlpackTensor::DlpackTensor(DLManagedTensorVersioned* managed)
                std::to_string(layout.version.minor),
            "ask the producer for max_version=(1, 1)");
   }
+  check_padding(layout);
   tensor_ = read_view(layout.tensor);
 }
 

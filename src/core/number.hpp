@@ -5,6 +5,10 @@
 //   float64 float32 float16 bfloat16 float8_e5m2   overflow gives infinity
 //   float8_e4m3fn, which has no infinity           overflow gives NaN, as in torch: values up to
 //                                                  464 round to 448, larger ones become NaN
+//   float6_e2m3fn float6_e3m2fn float4_e2m1fn,     saturate; NaN gives the largest number, without
+//   which have no infinity and no NaN              its sign (as CUDA's cvt.rn.satfinite)
+//   float8_e8m0fnu, powers of two without a sign   the sign is dropped; 2^-127 to 2^127, for
+//                                                  infinity too; NaN gives NaN
 //   integers                                       saturate; NaN gives 0 (as CUDA's cvt.rni.sat)
 #pragma once
 
@@ -23,7 +27,8 @@ namespace gemmery::number {
 struct FloatFormat {
   int exponent_bits;
   int mantissa_bits;
-  bool has_infinity;  // without it ("fn"), only the all-ones code is special: NaN
+  bool has_infinity;    // without it ("fn"), only the all-ones code is special: NaN
+  bool has_nan = true;  // without it, every code is a number
 
   constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
   constexpr int smallest_exponent() const { return 1 - bias(); }  // of a normal number
@@ -31,15 +36,22 @@ struct FloatFormat {
   constexpr std::uint32_t sign_bit() const { return 1u << (exponent_bits + mantissa_bits); }
   constexpr std::uint32_t infinity() const { return exponent_mask() << mantissa_bits; }
   constexpr std::uint32_t nan() const {
+    if (!has_nan) return largest();
     return has_infinity ? infinity() | (1u << (mantissa_bits - 1)) : sign_bit() - 1;
   }
   // The largest code (without sign) that is a number.
-  constexpr std::uint32_t largest() const { return (has_infinity ? infinity() : nan()) - 1; }
+  constexpr std::uint32_t largest() const {
+    if (!has_nan) return sign_bit() - 1;
+    return (has_infinity ? infinity() : nan()) - 1;
+  }
+  // What values beyond the largest number become.
+  constexpr std::uint32_t overflow() const { return has_nan ? largest() + 1 : largest(); }
 };
 
+// Not of float8_e8m0fnu, whose codes have no sign (decode_e8m0).
 constexpr FloatFormat float_format(DType dtype) {
   const DTypeFacts& known = facts(dtype);
-  return {known.exponent_bits, known.mantissa_bits, !known.name.ends_with("fn")};
+  return {known.exponent_bits, known.mantissa_bits, !known.name.ends_with("fn"), !is_packed(dtype)};
 }
 
 // 2^exponent, for normal results.
@@ -56,7 +68,7 @@ constexpr double decode(FloatFormat format, std::uint32_t code) {
   if (format.has_infinity && exponent == format.exponent_mask())
     return mantissa == 0 ? sign * std::numeric_limits<double>::infinity()
                          : std::numeric_limits<double>::quiet_NaN();
-  if (!format.has_infinity && magnitude == format.nan())
+  if (!format.has_infinity && format.has_nan && magnitude == format.nan())
     return std::numeric_limits<double>::quiet_NaN();
   const int unit_exponent = format.smallest_exponent() - format.mantissa_bits;
   if (exponent == 0) return sign * mantissa * power_of_two(unit_exponent);
@@ -71,8 +83,8 @@ constexpr std::uint32_t encode(FloatFormat format, double value) {
   const int biased = static_cast<int>((bits >> 52) & 0x7ff);
   const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
   if (biased == 0x7ff) {
-    if (fraction != 0) return sign | format.nan();
-    return sign | (format.has_infinity ? format.infinity() : format.nan());
+    if (fraction != 0) return format.has_nan ? sign | format.nan() : format.nan();
+    return sign | format.overflow();
   }
   if (biased == 0) return sign;  // below half the smallest subnormal of every narrower format
   const int exponent = biased - 1023;
@@ -87,9 +99,37 @@ constexpr std::uint32_t encode(FloatFormat format, double value) {
   // The implicit bit of `kept` adds one to the exponent field, as does a carry out of the mantissa.
   const auto above = static_cast<std::uint64_t>(floor_exponent - format.smallest_exponent());
   const std::uint64_t code = kept + (above << format.mantissa_bits);
-  const std::uint32_t too_large =
-      format.largest() + 1;  // infinity, or NaN for formats without infinity
-  return sign | (code >= too_large ? too_large : static_cast<std::uint32_t>(code));
+  return sign | (code > format.largest() ? format.overflow() : static_cast<std::uint32_t>(code));
+}
+
+// --- float8_e8m0fnu: code e is 2^(e - 127), code 255 NaN -----------------------------------------
+
+inline constexpr std::uint32_t e8m0_nan = 0xff;
+
+constexpr double decode_e8m0(std::uint32_t code) {
+  return code == e8m0_nan ? std::numeric_limits<double>::quiet_NaN()
+                          : power_of_two(static_cast<int>(code) - 127);
+}
+
+// How a magnitude between two powers of two becomes one of them.
+enum class PowerRounding : std::uint8_t {
+  nearest,  // a tie, 1.5 * 2^e, goes up
+  up,       // RCEIL of block scales
+  down      // FLOOR
+};
+
+// The sign is dropped; magnitudes beyond 2^127, infinity too, give 2^127, and those below 2^-127,
+// zero too, 2^-127.
+constexpr std::uint32_t encode_e8m0(double value, PowerRounding rounding = PowerRounding::nearest) {
+  const std::uint64_t magnitude = std::bit_cast<std::uint64_t>(value) & ~(std::uint64_t{1} << 63);
+  constexpr std::uint64_t infinity = std::uint64_t{0x7ff} << 52;
+  if (magnitude > infinity) return e8m0_nan;
+  constexpr std::uint64_t half = std::uint64_t{1} << 51;
+  const std::uint64_t added = rounding == PowerRounding::nearest ? half
+                              : rounding == PowerRounding::up    ? 2 * half - 1
+                                                                 : 0;
+  const auto exponent = static_cast<int>((magnitude + added) >> 52) - 1023;
+  return static_cast<std::uint32_t>(std::clamp(exponent, -127, 127) + 127);
 }
 
 // An unevaluated sum high + low, |low| at most half a unit of high: about 106 bits.
@@ -148,20 +188,26 @@ Integer saturate(double value) {
   return static_cast<Integer>(rounded);
 }
 
-// Element `index` of an array of a dtype, as a double (exact). Not for float8_e8m0fnu and
-// float4_e2m1fn.
+// The value of a code, and the code of the nearest value, of types of at most 8 bits; codes are in
+// the lowest bits.
+double decode(DType dtype, std::uint32_t code);
+std::uint32_t encode(DType dtype, double value);
+
+// Element `index` of an array of a dtype, as a double (exact). The array begins with the first bit
+// of a byte.
 double load(DType dtype, const void* data, std::int64_t index);
 
-// Rounds the exact value once and stores it.
+// Rounds the exact value once and stores it. Elements of packed types share bytes: threads must not
+// store two of one byte at once.
 void store(DType dtype, void* data, std::int64_t index, DoubleDouble value);
 
 // The double that `value` becomes when it is stored as `dtype` and loaded again.
 double rounded_to(DType dtype, DoubleDouble value);
 
-// The types that the host computes with: all but those without a GEMM of their own (e8m0 scales,
-// packed e2m1).
+// The types of results, of C and of an epilogue's operands and casts: all but scales (e8m0) and
+// packed types.
 constexpr bool is_host_number(DType dtype) {
-  return dtype != DType::float8_e8m0fnu && dtype != DType::float4_e2m1fn;
+  return dtype != DType::float8_e8m0fnu && !is_packed(dtype);
 }
 
 // Facts of rounding to a dtype.

@@ -54,6 +54,26 @@ void check_shape(std::span<const std::int64_t> shape) {
   }
 }
 
+// Packed elements have addresses of whole bytes in every direction but one, in which they are
+// adjacent.
+void check_packed(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+                  DType dtype) {
+  if (!is_packed(dtype)) return;
+  const std::int64_t whole = whole_elements(dtype);
+  int adjacent = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] <= 1 || strides[d] % whole == 0) continue;
+    if (strides[d] == 1 && ++adjacent == 1) continue;
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "tensor",
+                 .expected = "strides of whole bytes, multiples of " + std::to_string(whole) +
+                             " elements of " + std::string(name(dtype)) +
+                             ", and one stride of 1 at most",
+                 .got = "shape " + list_text(shape) + " with strides " + list_text(strides),
+                 .hint = "pad rows to whole bytes"});
+  }
+}
+
 // Every element's offset in bytes must stay within largest_offset_bytes, in either direction.
 void check_reach(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
                  DType dtype) {
@@ -63,9 +83,7 @@ void check_reach(std::span<const std::int64_t> shape, std::span<const std::int64
     const auto step = checked_multiply(shape[d] - 1, magnitude(strides[d]));
     const auto sum = step ? checked_add(reach, *step) : std::nullopt;
     const auto bytes =
-        sum ? checked_multiply(
-                  *sum, static_cast<std::int64_t>(std::max<std::size_t>(byte_width(dtype), 1)))
-            : std::nullopt;
+        sum ? checked_multiply(*sum, static_cast<std::int64_t>(byte_width(dtype))) : std::nullopt;
     if (!bytes || *bytes > largest_offset_bytes) {
       refuse_tensor("elements within 2^60 bytes of the first",
                     "shape " + list_text(shape) + " with strides " + list_text(strides));
@@ -75,7 +93,7 @@ void check_reach(std::span<const std::int64_t> shape, std::span<const std::int64
 }
 
 void check_promise(int alignment, DType dtype) {
-  const auto width = static_cast<int>(std::max<std::size_t>(byte_width(dtype), 1));
+  const auto width = static_cast<int>(byte_width(dtype));
   if (alignment >= width && std::has_single_bit(static_cast<unsigned>(alignment))) return;
   refuse_tensor("pointers aligned to a power of two of " + std::to_string(width) +
                     " bytes, an element, or more",
@@ -112,6 +130,7 @@ Tensor::Tensor(const void* data, DType dtype, std::span<const std::int64_t> shap
                   std::to_string(strides.size()) + " strides for shape " + list_text(shape));
   }
   check_reach(shape, strides, dtype);
+  check_packed(shape, strides, dtype);
   rank_ = static_cast<std::int8_t>(shape.size());
   std::ranges::copy(shape, shape_.begin());
   std::ranges::copy(strides, strides_.begin());
@@ -145,10 +164,9 @@ ByteRange byte_range(const Tensor& tensor) noexcept {
     (step < 0 ? lowest : highest) += step;
   }
   const auto base = reinterpret_cast<std::uintptr_t>(tensor.data());
-  const auto width =
-      static_cast<std::int64_t>(std::max<std::size_t>(byte_width(tensor.dtype()), 1));
-  return {base + static_cast<std::uintptr_t>(lowest * width),
-          base + static_cast<std::uintptr_t>((highest + 1) * width)};
+  const DType dtype = tensor.dtype();
+  return {base + static_cast<std::uintptr_t>(storage_bytes(dtype, lowest)),
+          base + static_cast<std::uintptr_t>(storage_bytes(dtype, highest + 1))};
 }
 
 std::string to_string(const Tensor& tensor) {

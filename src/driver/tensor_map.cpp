@@ -34,7 +34,11 @@ std::optional<cuda::TensorMapDataType> data_type(DType dtype, bool is_tf32) {
     case DType::int8:
     case DType::uint8:
       return Type::uint8;
+    case DType::float6_e2m3fn:
+    case DType::float6_e3m2fn:
     case DType::float4_e2m1fn:
+    case DType::int4:
+    case DType::uint4:
       return std::nullopt;
   }
   return std::nullopt;

@@ -160,6 +160,7 @@ void GemmArguments::bind(DType accumulator_type, const GemmOptions& given, const
   problem_.math = options.math;
   if (options.epilogue) bind_epilogue(*options.epilogue, domain);
   operation::check_integer_results(problem_);
+  operation::check_packed_operands(problem_);
 }
 
 void GemmArguments::bind_epilogue(const EpilogueArguments& epilogue, const Tensor& domain) {

@@ -372,6 +372,7 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   ProblemLine line{.problem = std::move(problem), .alpha = fields.alpha.value_or(1), .beta = beta};
   if (fields.has_program()) bind_epilogue(kind, fields, line);
   operation::check_integer_results(line.problem);
+  operation::check_packed_operands(line.problem);
   if (line.problem.groups) operation::check_groups(line.problem);
   return line;
 }

@@ -250,6 +250,10 @@ OperandWords read_operand(const Word& word, Role role, std::string_view value) {
 // The matrix, with strides within the range that can be spelled.
 MatrixType read_matrix(const OperandWords& operand, const MatrixExtents& extents) {
   const MatrixType matrix = make_matrix(operand, extents);
+  if (!operation::has_whole_bytes(matrix))
+    refuse(operand.word,
+           fmt::format("strides of whole bytes, multiples of {} elements of {} (pad rows with ld=)",
+                       whole_elements(operand.dtype), name(operand.dtype)));
   if (!matrix.has_pointers() && magnitude(matrix.batch_stride) > largest_stride)
     refuse(operand.word,
            operand.leading ? "ld= under which batches are at most 2^40 elements apart"

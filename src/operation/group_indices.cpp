@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/number.hpp"
 #include "operation/epilogue_operands.hpp"
 #include "operation/groups.hpp"
 #include "operation/refusal.hpp"
@@ -95,6 +96,19 @@ void copy_line(const Lines& to, std::int64_t to_line, const Lines& from, std::in
   }
 }
 
+// The same for elements that share bytes, one by one.
+void copy_packed_line(const Tensor& to, std::int64_t to_line, const Tensor& from,
+                      std::int64_t from_line, Ragged ragged) {
+  const int line = ragged == Ragged::m ? 1 : 2;
+  const int along = 3 - line;
+  for (std::int64_t element = 0; element < from.extent(along); ++element) {
+    const double value = number::load(from.dtype(), from.data(),
+                                      from_line * from.stride(line) + element * from.stride(along));
+    number::store(to.dtype(), to.data(), to_line * to.stride(line) + element * to.stride(along),
+                  {value, 0});
+  }
+}
+
 // True if a tensor of the epilogue varies along the extent that differs; a single element is
 // broadcast.
 bool is_along(const Tensor& view, Ragged ragged, std::int64_t extent) {
@@ -133,16 +147,21 @@ Tensor IndexedGroup::copy_of(const Tensor& source, const std::vector<std::int64_
   const std::int64_t rows = is_m ? count : source.extent(1);
   const std::int64_t columns = is_m ? source.extent(2) : count;
   const bool is_column = source.stride(1) == 1 && source.stride(2) != 1;
-  const std::size_t bytes = static_cast<std::size_t>(rows * columns) * byte_width(source.dtype());
+  const std::int64_t whole = whole_elements(source.dtype());
+  const std::int64_t pitch = ((is_column ? rows : columns) + whole - 1) / whole * whole;
+  const auto bytes =
+      static_cast<std::size_t>(storage_bytes(source.dtype(), pitch * (is_column ? columns : rows)));
   const auto& memory = memory_.emplace_back(std::make_shared<std::byte[]>(bytes));
   const std::array shape{source.extent(0), rows, columns};
-  const std::array strides{std::int64_t{0}, is_column ? 1 : columns, is_column ? rows : 1};
+  const std::array strides{std::int64_t{0}, is_column ? 1 : pitch, is_column ? pitch : 1};
   const Tensor copy(memory.get(), source.dtype(), shape, strides, source.device());
   if (!is_read || bytes == 0) return copy;
   const Lines to = lines_of(copy, ragged_);
   const Lines from = lines_of(source, ragged_);
   for (std::size_t line = 0; line < elements.size(); ++line)
-    if (elements[line] != nowhere)
+    if (elements[line] != nowhere && is_packed(source.dtype()))
+      copy_packed_line(copy, static_cast<std::int64_t>(line), source, elements[line], ragged_);
+    else if (elements[line] != nowhere)
       copy_line(to, static_cast<std::int64_t>(line), from, elements[line]);
   return copy;
 }

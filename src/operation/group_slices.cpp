@@ -139,17 +139,16 @@ struct Part {
 Tensor part_of(const Tensor& view, const Part& part) {
   const std::array shape{std::int64_t{1}, part.rows, part.columns};
   const std::array strides{std::int64_t{0}, view.stride(1), view.stride(2)};
-  const auto width = static_cast<std::int64_t>(byte_width(view.dtype()));
   const bool is_pointed = view.has_pointers();
   const auto* const start =
       is_pointed && view.data() != nullptr
           ? static_cast<const std::byte*>(static_cast<void* const*>(view.data())[part.batch])
           : static_cast<const std::byte*>(view.data());
-  const std::int64_t offset = (is_pointed ? 0 : part.batch * view.stride(0)) +
-                              part.row * view.stride(1) + part.column * view.stride(2);
+  const std::int64_t elements = (is_pointed ? 0 : part.batch * view.stride(0)) +
+                                part.row * view.stride(1) + part.column * view.stride(2);
   const bool is_empty = start == nullptr || part.rows == 0 || part.columns == 0;
-  return Tensor(is_empty ? start : start + offset * width, view.dtype(), shape, strides,
-                view.device());
+  return Tensor(is_empty ? start : start + storage_bytes(view.dtype(), elements), view.dtype(),
+                shape, strides, view.device());
 }
 
 // The range of a slice in M, N and K.

@@ -11,6 +11,7 @@
 #include "operation/names.hpp"
 #include "operation/overlap.hpp"
 #include "operation/refusal.hpp"
+#include "operation/types.hpp"
 
 namespace gemmery {
 namespace {
@@ -211,6 +212,7 @@ void check_groups(const GemmProblem& problem) {
   check_promises(*problem.groups);
   check_indexable(*problem.groups);
   check_addend(problem);
+  check_packed_operands(problem);
   if (problem.epilogue == default_epilogue) return;
   if (problem.groups->sizes == GroupSizes::list)
     refuse("epilogue", "the default program in a list of problems",

@@ -59,7 +59,6 @@ MatrixType packed_matrix(DType dtype, Layout layout, const MatrixExtents& extent
 }
 
 std::uint8_t alignment_of(std::uintptr_t address, const MatrixType& matrix) noexcept {
-  const std::uint64_t width = byte_width(matrix.dtype);
   // One direction is contiguous. The other stride is a distance between rows (or columns), even if
   // it is 1 (windows that slide by one element).
   const bool is_row_major = matrix.column_stride == 1;
@@ -68,9 +67,17 @@ std::uint8_t alignment_of(std::uintptr_t address, const MatrixType& matrix) noex
   const std::int64_t column_stride = is_row_major ? 0 : matrix.column_stride;
   std::uint64_t bits = largest_alignment | address;
   for (const std::int64_t stride : {matrix.batch_stride, row_stride, column_stride}) {
-    bits |= static_cast<std::uint64_t>(stride) * width;
+    bits |= static_cast<std::uint64_t>(storage_bytes(matrix.dtype, stride));
   }
   return static_cast<std::uint8_t>(std::min(lowest_set_bit(bits), largest_alignment));
+}
+
+bool has_whole_bytes(const MatrixType& matrix) noexcept {
+  const std::int64_t whole = whole_elements(matrix.dtype);
+  int adjacent = 0;
+  for (const std::int64_t stride : {matrix.batch_stride, matrix.row_stride, matrix.column_stride})
+    if (stride % whole != 0 && (stride != 1 || ++adjacent > 1)) return false;
+  return true;
 }
 
 Tensor make_view(const void* data, const MatrixType& matrix, const MatrixExtents& extents,

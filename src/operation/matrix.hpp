@@ -28,6 +28,10 @@ MatrixType packed_matrix(DType dtype, Layout layout, const MatrixExtents& extent
 // each stride except the contiguous one.
 std::uint8_t alignment_of(std::uintptr_t address, const MatrixType& matrix) noexcept;
 
+// False if elements of a packed type begin within a byte in more directions than one, in which they
+// are adjacent: no tensor has such strides.
+bool has_whole_bytes(const MatrixType& matrix) noexcept;
+
 // A view of a matrix at `data`, which is an array of pointers if the matrix has pointers.
 Tensor make_view(const void* data, const MatrixType& matrix, const MatrixExtents& extents,
                  Device device);

@@ -87,9 +87,9 @@ bool has_collision(const Dimensions& dimensions) {
 }
 
 std::int64_t common_step_bytes(const Tensor& view, std::int64_t step) {
-  const auto width = static_cast<std::int64_t>(byte_width(view.dtype()));
   for (int d = 0; d < view.rank(); ++d) {
-    if (view.extent(d) > 1) step = std::gcd(step, magnitude(view.stride(d)) * width);
+    if (view.extent(d) > 1)
+      step = std::gcd(step, storage_bytes(view.dtype(), magnitude(view.stride(d))));
   }
   return step;
 }

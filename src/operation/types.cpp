@@ -19,8 +19,11 @@ namespace {
                .hint = std::move(hint)});
 }
 
-bool is_operand_type(DType dtype) {
-  return dtype != DType::float8_e8m0fnu && dtype != DType::float4_e2m1fn && dtype != DType::uint32;
+// Elements that share bytes are read, never written.
+bool is_operand_type(std::string_view operand, DType dtype) {
+  const bool is_product = operand == "A" || operand == "B";
+  return dtype != DType::float8_e8m0fnu && dtype != DType::uint32 &&
+         (is_product || !is_packed(dtype));
 }
 
 std::string type_text(DType dtype) { return std::string(name(dtype)); }
@@ -80,6 +83,36 @@ void check_math(Math math, DType a, DType b) {
          std::string(name(math)) + " with " + type_text(a) + " times " + type_text(b));
 }
 
+// The extent of an operand beside k, and its stride.
+struct Lines {
+  Ragged extent;
+  std::int64_t stride;
+};
+
+// Groups that share a tensor begin with a byte.
+void check_packed_operand(std::string_view operand, const MatrixType& matrix,
+                          const GemmProblem& problem, const Lines& lines, std::int64_t k_stride) {
+  const std::int64_t whole = whole_elements(matrix.dtype);
+  if (whole == 1) return;
+  if (problem.convolution)
+    refuse(operand, "elements of whole bytes in a convolution", type_text(matrix.dtype), "",
+           ErrorKind::unsupported);
+  if (!problem.groups || problem.groups->sizes == GroupSizes::masked ||
+      problem.groups->sizes == GroupSizes::list)
+    return;
+  const Ragged ragged = problem.groups->ragged;
+  const std::int64_t stride = ragged == Ragged::k      ? k_stride
+                              : ragged == lines.extent ? lines.stride
+                                                       : 0;
+  if (stride * problem.groups->alignment % whole == 0) return;
+  refuse(operand,
+         "groups that begin with a byte: an alignment of groups that is a multiple of " +
+             std::to_string(whole),
+         "alignment " + std::to_string(problem.groups->alignment) + " with adjacent elements of " +
+             type_text(matrix.dtype),
+         "promise the alignment, or store the operand the other way around");
+}
+
 }  // namespace
 
 int product_count(Math math) noexcept {
@@ -98,9 +131,19 @@ int product_count(Math math) noexcept {
 }
 
 void check_operand_type(std::string_view operand, DType dtype) {
-  if (is_operand_type(dtype)) return;
+  if (is_operand_type(operand, dtype)) return;
   refuse(operand, "an element type that a gemm takes by itself", type_text(dtype),
-         "scales and packed 4-bit types belong to scaled_gemm", ErrorKind::unsupported);
+         is_packed(dtype)                 ? "types of fewer than 8 bits are for A and B"
+         : dtype == DType::float8_e8m0fnu ? "scales belong to an operand"
+                                          : "",
+         ErrorKind::unsupported);
+}
+
+void check_packed_operands(const GemmProblem& problem) {
+  check_packed_operand("A", problem.a, problem, {Ragged::m, problem.a.row_stride},
+                       problem.a.column_stride);
+  check_packed_operand("B", problem.b, problem, {Ragged::n, problem.b.column_stride},
+                       problem.b.row_stride);
 }
 
 void check_products(const ProductTypes& types) {

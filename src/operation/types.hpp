@@ -13,6 +13,10 @@ namespace gemmery::operation {
 // Throws Error (unsupported) for element types that need scales or unpacking.
 void check_operand_type(std::string_view operand, DType dtype);
 
+// Throws Error for operands of packed types (is_packed) in a convolution, and for groups of them
+// that may begin within a byte.
+void check_packed_operands(const GemmProblem& problem);
+
 // The number of products of narrower types that form one float32 product: 3, 6 or 9; otherwise 1.
 int product_count(Math math) noexcept;
 

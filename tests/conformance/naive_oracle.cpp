@@ -13,8 +13,11 @@ namespace {
 
 // --- numbers, read by the arithmetic of their format ---
 
+// Of the codes with the largest exponent.
+enum class Specials { infinity_and_nan, nan, none };
+
 long double read_float(std::uint64_t code, int exponent_bits, int mantissa_bits,
-                       bool has_infinity) {
+                       Specials specials) {
   const std::uint64_t mantissa = code & ((std::uint64_t{1} << mantissa_bits) - 1);
   const auto exponent =
       static_cast<int>((code >> mantissa_bits) & ((std::uint64_t{1} << exponent_bits) - 1));
@@ -22,10 +25,11 @@ long double read_float(std::uint64_t code, int exponent_bits, int mantissa_bits,
   const int all_ones = (1 << exponent_bits) - 1;
   const int bias = (1 << (exponent_bits - 1)) - 1;
   long double value = 0;
-  if (exponent == all_ones && has_infinity) {
+  if (exponent == all_ones && specials == Specials::infinity_and_nan) {
     value = mantissa == 0 ? std::numeric_limits<long double>::infinity()
                           : std::numeric_limits<long double>::quiet_NaN();
-  } else if (exponent == all_ones && mantissa == (std::uint64_t{1} << mantissa_bits) - 1) {
+  } else if (exponent == all_ones && specials == Specials::nan &&
+             mantissa == (std::uint64_t{1} << mantissa_bits) - 1) {
     value = std::numeric_limits<long double>::quiet_NaN();
   } else if (exponent == 0) {
     value = std::ldexp(static_cast<long double>(mantissa), 1 - bias - mantissa_bits);
@@ -37,6 +41,22 @@ long double read_float(std::uint64_t code, int exponent_bits, int mantissa_bits,
   return is_negative ? -value : value;
 }
 
+// The bits of an element, one by one.
+std::uint64_t read_code(const void* data, std::int64_t index, int bits) {
+  const auto* const bytes = static_cast<const std::uint8_t*>(data);
+  std::uint64_t code = 0;
+  for (int bit = 0; bit < bits; ++bit) {
+    const std::int64_t at = index * bits + bit;
+    code |= std::uint64_t{static_cast<std::uint8_t>(bytes[at >> 3] >> (at & 7) & 1)} << bit;
+  }
+  return code;
+}
+
+Specials specials_of(DType dtype) {
+  if (is_packed(dtype)) return Specials::none;
+  return dtype == DType::float8_e4m3fn ? Specials::nan : Specials::infinity_and_nan;
+}
+
 long double read(const Tensor& tensor, std::int64_t l, std::int64_t r, std::int64_t c) {
   const DTypeFacts& known = facts(tensor.dtype());
   const std::int64_t of_batch = tensor.has_pointers() ? 0 : l * tensor.stride(0);
@@ -45,11 +65,13 @@ long double read(const Tensor& tensor, std::int64_t l, std::int64_t r, std::int6
       tensor.has_pointers() ? static_cast<void* const*>(tensor.data())[l] : tensor.data();
   const auto width = static_cast<std::int64_t>(byte_width(tensor.dtype()));
   std::uint64_t code = 0;
-  std::memcpy(&code, static_cast<const std::byte*>(data) + index * width,
-              static_cast<std::size_t>(width));
+  if (is_packed(tensor.dtype()))
+    code = read_code(data, index, known.bits);
+  else
+    std::memcpy(&code, static_cast<const std::byte*>(data) + index * width,
+                static_cast<std::size_t>(width));
   if (known.kind == DTypeKind::floating) {
-    return read_float(code, known.exponent_bits, known.mantissa_bits,
-                      tensor.dtype() != DType::float8_e4m3fn);
+    return read_float(code, known.exponent_bits, known.mantissa_bits, specials_of(tensor.dtype()));
   }
   if (known.kind == DTypeKind::unsigned_integer) return static_cast<long double>(code);
   const std::uint64_t sign = std::uint64_t{1} << (known.bits - 1);

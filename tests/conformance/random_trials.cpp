@@ -110,6 +110,12 @@ bool takes_pointers(const Kernel& kernel) {
          (!is_told || metadata.design_value("batches") == "pointers");
 }
 
+// The least number of elements that are a multiple of a rule's alignment.
+std::int64_t aligned_elements(const OperandRule& rule) {
+  const auto width = static_cast<std::int64_t>(byte_width(rule.dtype));
+  return std::max<std::int64_t>(rule.alignment / width, 1) * whole_elements(rule.dtype);
+}
+
 // Draws strides in elements for one operand that satisfy its rule, or pointers to its matrices.
 class MatrixDraw {
  public:
@@ -120,8 +126,7 @@ class MatrixDraw {
         role_(role),
         choices_(choices),
         may_have_pointers_(takes_pointers(kernel)) {
-    const auto width = static_cast<std::int64_t>(byte_width(rule.dtype));
-    unit_ = std::max<std::int64_t>(rule.alignment / width, 1);
+    unit_ = aligned_elements(rule);
   }
 
   MatrixType draw() {
@@ -339,6 +344,11 @@ Groups draw_form(const Kernel& kernel, Choices& choices) {
 void draw_groups(const Kernel& kernel, Choices& choices, const TrialLimits& limits,
                  GemmProblem& problem) {
   problem.groups = draw_form(kernel, choices);
+  const OperandRules& rules = kernel.operands();
+  if (problem.groups->share_tensors())  // groups begin with a byte
+    problem.groups->alignment = static_cast<std::int32_t>(
+        round_up(problem.groups->alignment,
+                 std::max(whole_elements(rules.a.dtype), whole_elements(rules.b.dtype))));
   problem.l = draw_group_count(choices);
   const bool is_list = problem.groups->sizes == GroupSizes::list;
   if (is_list) problem.l = std::max<std::int64_t>(problem.l, 1);
@@ -365,9 +375,8 @@ MatrixType draw_listed(const OperandRule& rule, const MatrixExtents& extents, Ch
                         : choices.percent(50)               ? Layout::row
                                                             : Layout::column;
   MatrixType matrix = operation::packed_matrix(rule.dtype, layout, extents);
-  const auto width = static_cast<std::int64_t>(byte_width(rule.dtype));
   std::int64_t& line = layout == Layout::row ? matrix.row_stride : matrix.column_stride;
-  if (line > 0) line = round_up(line, std::max<std::int64_t>(rule.alignment / width, 1));
+  if (line > 0) line = round_up(line, aligned_elements(rule));
   matrix.batch_stride = by_pointers;
   matrix = operation::normalize(matrix, extents);
   matrix.alignment = operation::alignment_of(0, matrix);

@@ -54,10 +54,37 @@ TEST(Dlpack, missing_strides_mean_row_major) {
 TEST(Dlpack, every_type_of_the_table_comes_through) {
   for (const DTypeFacts& row : dtype_table) {
     Producer producer;
+    producer.strides[1] = 1;  // whole bytes of packed types
     producer.managed.tensor.dtype = {static_cast<std::uint8_t>(row.dlpack_code),
                                      static_cast<std::uint8_t>(row.bits), 1};
     EXPECT_EQ(from_dlpack(producer.view()).dtype(), row.dtype);
   }
+}
+
+TEST(Dlpack, elements_of_two_lanes_are_two_elements) {
+  Producer producer;
+  producer.managed.tensor.dtype = {17, 4, 2};  // torch.float4_e2m1fn_x2
+  producer.strides = {8, 1, 1, 1, 1, 1};
+  const Tensor tensor = from_dlpack(producer.view());
+  EXPECT_EQ(to_string(tensor), "float4_e2m1fn (3, 8) strides (16, 1) on cpu");
+  producer.managed.tensor.strides = nullptr;
+  EXPECT_EQ(to_string(from_dlpack(producer.view())), "float4_e2m1fn (3, 8) strides (8, 1) on cpu");
+  producer.shape = {4, 3, 1, 1, 1, 1};
+  producer.strides = {1, 4, 1, 1, 1, 1};
+  producer.managed.tensor.strides = producer.strides.data();
+  EXPECT_EQ(to_string(from_dlpack(producer.view())), "float4_e2m1fn (8, 3) strides (1, 8) on cpu");
+  producer.strides[0] = 2;
+  EXPECT_THROW(from_dlpack(producer.view()), Error);
+  producer.managed.tensor.dtype = {2, 32, 2};
+  EXPECT_THROW(from_dlpack(producer.view()), Error);
+}
+
+TEST(Dlpack, elements_that_are_padded_to_bytes_are_refused) {
+  Producer producer;
+  producer.managed.tensor.dtype = {0, 4, 1};
+  EXPECT_EQ(DlpackTensor(producer.handle()).tensor().dtype(), DType::int4);
+  producer.managed.flags = dlpack::flag_padded_elements;
+  EXPECT_THROW(DlpackTensor{producer.handle()}, Error);
 }
 
 TEST(Dlpack, negative_strides_and_empty_tensors_are_legal) {

@@ -32,6 +32,16 @@ TEST(DType, foreign_spellings_name_one_type) {
   EXPECT_EQ(parse_dtype("Float8E4M3FN"), DType::float8_e4m3fn);
 }
 
+TEST(DType, runs_of_packed_elements_are_bytes_rounded_up) {
+  EXPECT_EQ(storage_bytes(DType::int4, 5), 3);
+  EXPECT_EQ(storage_bytes(DType::int4, -6), -3);
+  EXPECT_EQ(storage_bytes(DType::float6_e2m3fn, 4), 3);
+  EXPECT_EQ(storage_bytes(DType::float6_e2m3fn, 5), 4);
+  EXPECT_EQ(storage_bytes(DType::float16, -3), -6);
+  for (const DTypeFacts& row : dtype_table)
+    EXPECT_EQ(whole_elements(row.dtype) * row.bits % 8, 0) << row.name;
+}
+
 TEST(DType, tf32_is_no_storage_type_and_nonsense_is_none) {
   for (const char* const word : {"tf32", "", " f32", "F32", "float", "f32\n", "torch.", "int"}) {
     if (std::string_view(word) == "float") continue;  // C's name for float32

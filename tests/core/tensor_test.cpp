@@ -53,6 +53,36 @@ TEST(Tensor, refuses_shapes_that_no_memory_has) {
   }));
 }
 
+TEST(Tensor, packed_elements_share_bytes_in_one_direction) {
+  std::array<std::uint8_t, 64> memory{};
+  const Tensor rows(&memory[8], DType::int4, {3, 5}, {-6, 1});
+  const ByteRange range = byte_range(rows);
+  EXPECT_EQ(range.first, reinterpret_cast<std::uintptr_t>(&memory[2]));
+  EXPECT_EQ(range.last, reinterpret_cast<std::uintptr_t>(&memory[11]));
+  const ByteRange six = byte_range(Tensor(memory.data(), DType::float6_e3m2fn, {2, 8}));
+  EXPECT_EQ(six.last - six.first, 12u);
+  EXPECT_EQ(byte_range(Tensor(memory.data(), DType::uint4, {5})).last,
+            reinterpret_cast<std::uintptr_t>(&memory[3]));
+  EXPECT_EQ(to_string(Tensor(memory.data(), DType::float4_e2m1fn, {1, 5})),
+            "float4_e2m1fn (1, 5) strides (5, 1) on cpu");
+  const auto refused = [&](std::initializer_list<std::int64_t> shape,
+                           std::initializer_list<std::int64_t> strides, DType dtype) {
+    try {
+      (void)Tensor(memory.data(), dtype, shape, strides);
+      return false;
+    } catch (const Error& error) {
+      return error.expected().find(name(dtype)) != std::string::npos;
+    }
+  };
+  EXPECT_TRUE(refused({3, 5}, {5, 1}, DType::int4));
+  EXPECT_TRUE(refused({3, 5}, {6, -1}, DType::uint4));
+  EXPECT_TRUE(refused({3, 5}, {1, 1}, DType::float4_e2m1fn));
+  EXPECT_TRUE(refused({3, 6}, {6, 1}, DType::float6_e2m3fn));
+  EXPECT_FALSE(refused({3, 6}, {8, 1}, DType::float6_e2m3fn));
+  EXPECT_FALSE(refused({1, 5}, {5, 1}, DType::int4));
+  EXPECT_FALSE(refused({3, 5}, {10, 2}, DType::int4));
+}
+
 // A type like std::mdspan, which the compilers of this project do not have.
 struct View {
   using element_type = const float;

@@ -258,12 +258,22 @@ std::vector<BadInput> type_rows() {
   using enum DType;
   return {
       row("A of scales", unsupported, "A", "float8_e8m0fnu", float8_e8m0fnu, float32, float32),
-      row("A of packed 4-bit numbers", unsupported, "A", "float4_e2m1fn", float4_e2m1fn, float32,
-          float32),
+      {"rows of A that end within a byte", invalid, "tensor", "(5, 1)",
+       [] {
+         gemm(of(float4_e2m1fn, a_memory, {4, 5}), of(float32, b_memory, {5, 5}),
+              of(float32, out_memory, {4, 5}));
+       }},
+      {"C of packed 6-bit numbers", unsupported, "C", "float6_e2m3fn",
+       [] {
+         gemm(a43, b35, out45, with_c(Tensor(c_memory, float6_e2m3fn, {4, 5}, {8, 1})));
+       }},
       row("B of uint32", unsupported, "B", "uint32", float32, uint32, float32),
       row("out of uint32", unsupported, "out", "uint32", float32, float32, uint32),
-      row("out of packed 4-bit numbers", unsupported, "out", "float4_e2m1fn", float32, float32,
-          float4_e2m1fn),
+      {"out of packed 4-bit numbers", unsupported, "out", "float4_e2m1fn",
+       [] {
+         gemm(of(float32, a_memory, {4, 3}), of(float32, b_memory, {3, 6}),
+              of(float4_e2m1fn, out_memory, {4, 6}));
+       }},
       row("integer A, floating B", unsupported, "B", "float32", int8, float32, float32),
       row("floating A, integer B", unsupported, "B", "int8", float32, int8, float32),
       row("A and B of int32", unsupported, "A", "int32", int32, int32, int32),

@@ -130,6 +130,28 @@ TEST(Grammar, refuses_the_types_that_arguments_refuse) {
   }
 }
 
+TEST(Grammar, packed_operands_have_strides_of_whole_bytes) {
+  for (const char* const line :
+       {"gemm 33x65x96 a=e2m1 b=e2m1:c out=f32", "gemm 4x6x5 a=e2m1/ld=6 b=bf16 out=bf16",
+        "gemm 8x8x8 a=e2m3 b=e3m2/ld=12 out=f32", "gemm 8x8x8 a=f16 b=e2m1/strides=2,-16 out=f16",
+        "grouped_gemm 64x8x8 groups=4 a=e2m1 ends=i32 out=f32"}) {
+    const ProblemLine parsed = parse_problem(line);
+    EXPECT_EQ(parse_problem(to_string(parsed)), parsed) << line;
+  }
+  for (const char* const line :
+       {"gemm 33x65x97 a=e2m1 out=f32", "gemm 4x6x5 a=e2m1/ld=7 b=bf16 out=bf16",
+        "gemm 8x8x8 a=e2m3/ld=10 out=f32", "gemm 8x8x8 a=f16 b=e2m1/strides=-1,16 out=f16",
+        "gemm 8x8x8 a=f16 b=e2m1/strides=3,16 out=f16", "gemm 8x8x8 a=f16 c=e2m1 beta=1",
+        "grouped_gemm 64x8x8 groups=4 a=e2m1:c ends=i32 out=f32",
+        "conv2d_fprop 1x8x8x8 k=8 r=3 s=3 a=e2m1 out=f32"}) {
+    EXPECT_THROW(parse_problem(line), Error) << line;
+  }
+  const GemmProblem problem = parse_problem("gemm 32x64x96 a=e2m1 b=e2m3:c out=f32").problem;
+  EXPECT_EQ(problem.a.alignment, 16);  // rows of 48 bytes
+  EXPECT_EQ(problem.b.alignment, 8);   // columns of 72 bytes
+  EXPECT_EQ(problem.bytes(), 32 * 48 + 64 * 72 + 32 * 64 * 4);
+}
+
 TEST(Grammar, prints_leading_dimensions_beyond_what_ld_takes) {
   for (const char* const line :
        {"gemm 2x4x4 a=f32/strides=8589934592,1", "gemm 2x4x4 a=f32/strides=1,8589934592"}) {

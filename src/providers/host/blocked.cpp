@@ -59,7 +59,7 @@ PanelSource part_of_depth(const PanelSource& source, std::int64_t first, std::in
   part.first_depth += first;
   if (part.window) return part;
   part.data = static_cast<const char*>(source.data) +
-              first * source.depth_stride * static_cast<std::int64_t>(byte_width(source.dtype));
+              storage_bytes(source.dtype, first * source.depth_stride);
   return part;
 }
 

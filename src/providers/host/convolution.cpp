@@ -21,8 +21,7 @@ std::int64_t count_of(const std::array<std::int64_t, 4>& extents) {
 
 // Matrix `batch` begins `batch` batch strides after the first one.
 const void* data_of(const Tensor& view, std::int64_t batch_stride, std::int64_t batch) {
-  const std::int64_t bytes =
-      batch * batch_stride * static_cast<std::int64_t>(byte_width(view.dtype()));
+  const std::int64_t bytes = storage_bytes(view.dtype(), batch * batch_stride);
   return static_cast<const char*>(view.data()) + (view.data() == nullptr ? 0 : bytes);
 }
 

@@ -86,8 +86,12 @@ void* first_of(const Tensor& view, std::int64_t batch) {
   if (view.data() == nullptr) return nullptr;
   if (view.has_pointers())
     return view.element_count() == 0 ? nullptr : static_cast<void* const*>(view.data())[batch];
-  const auto offset = batch * view.stride(0) * static_cast<std::int64_t>(byte_width(view.dtype()));
-  return static_cast<std::byte*>(view.data()) + offset;
+  return static_cast<std::byte*>(view.data()) + storage_bytes(view.dtype(), batch * view.stride(0));
+}
+
+std::int64_t whole_row(const Tensor& view, std::int64_t row) {
+  const std::int64_t whole = whole_elements(view.dtype());
+  return view.stride(1) % whole == 0 ? row : row - row % whole;
 }
 
 EpilogueWriter::EpilogueWriter(const GemmArguments& arguments, std::int64_t batch)

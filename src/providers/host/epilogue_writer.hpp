@@ -25,6 +25,10 @@ MatrixView matrix_of(const Tensor& view, std::int64_t batch);
 // The address of its element of index 0; nullptr if the view has no memory.
 void* first_of(const Tensor& view, std::int64_t batch);
 
+// `row`, or the last one before it whose elements begin with a byte: elements of a column of a
+// packed type may share bytes.
+std::int64_t whole_row(const Tensor& view, std::int64_t row);
+
 // Computes in float for float accumulators, in double for doubles and integers: alpha · accum +
 // beta · C is then exact for integers whose products and sum stay within 2^53.
 struct EpilogueWriter {

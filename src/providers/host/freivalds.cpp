@@ -143,8 +143,7 @@ class RowCheck {
 
 // One row of the problem as a problem of its own.
 Tensor row_of(const Tensor& view, std::int64_t batch, std::int64_t row) {
-  const std::int64_t offset =
-      row * view.stride(1) * static_cast<std::int64_t>(byte_width(view.dtype()));
+  const std::int64_t offset = storage_bytes(view.dtype(), row * view.stride(1));
   return Tensor(static_cast<const std::byte*>(first_of(view, batch)) + offset, view.dtype(),
                 {1, view.extent(2)}, {0, view.stride(2)});
 }
@@ -189,9 +188,10 @@ Comparison check_by_freivalds(const GemmArguments& arguments, const DeclaredMath
     }
     if (problem.m == 0) continue;
     for (int sample = 0; sample < options.rows; ++sample)
-      all.merge(
-          check_row(arguments, declared, batch,
-                    static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(problem.m))));
+      all.merge(check_row(
+          arguments, declared, batch,
+          whole_row(arguments.a(),
+                    static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(problem.m)))));
   }
   return all;
 }

@@ -24,8 +24,9 @@ struct NoDesign {
   std::uint8_t nothing = 0;
 };
 
-constexpr std::array narrow_floats{DType::float32, DType::float16, DType::bfloat16,
-                                   DType::float8_e4m3fn, DType::float8_e5m2};
+constexpr std::array narrow_floats{DType::float32,       DType::float16,      DType::bfloat16,
+                                   DType::float8_e4m3fn, DType::float8_e5m2,  DType::float6_e2m3fn,
+                                   DType::float6_e3m2fn, DType::float4_e2m1fn};
 constexpr std::array outputs{DType::float64,  DType::float32,       DType::float16,
                              DType::bfloat16, DType::float8_e4m3fn, DType::float8_e5m2,
                              DType::int8,     DType::uint8,         DType::int32};

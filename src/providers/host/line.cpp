@@ -80,9 +80,9 @@ void store_line(const Line& line, const Compute* values) {
       return store_converted<std::int32_t>(line, values, saturated(std::int32_t{}));
     case DType::uint32:
       return store_converted<std::uint32_t>(line, values, saturated(std::uint32_t{}));
-    case DType::float8_e8m0fnu:
-    case DType::float4_e2m1fn:
-      break;
+    default:
+      for (int i = 0; i < line.count; ++i)
+        store(line.dtype, line.data, line.first + i * line.stride, {values[i], 0});
   }
 }
 
@@ -111,9 +111,9 @@ void load_line(const Line& line, Compute* values) {
       return load_converted<std::int32_t>(line, values, itself);
     case DType::uint32:
       return load_converted<std::uint32_t>(line, values, itself);
-    case DType::float8_e8m0fnu:
-    case DType::float4_e2m1fn:
-      break;
+    default:
+      for (int i = 0; i < line.count; ++i)
+        values[i] = static_cast<Compute>(load(line.dtype, line.data, line.first + i * line.stride));
   }
 }
 

@@ -131,6 +131,9 @@ Status onednn_serves_types(DType a, DType b, DType accumulator, Math math) {
   if (accumulator != DType::float32 && accumulator != DType::int32)
     return Status::fail("accumulator: expected float32 or int32, got " +
                         std::string(name(accumulator)));
+  if (is_packed(a) || is_packed(b))
+    return Status::fail("types: expected elements of whole bytes, got " + std::string(name(a)) +
+                        " and " + std::string(name(b)));
   if (b == DType::uint8)
     return Status::fail("B: expected int8 (the only integer B of oneDNN), got uint8");
   const ComputeTypes types = compute_types(a, b);

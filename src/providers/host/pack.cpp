@@ -13,6 +13,27 @@
 namespace gemmery::host {
 namespace {
 
+// Codes of a packed type, addressed like an array of them.
+class PackedCodes {
+ public:
+  PackedCodes(DType dtype, const void* data) : data_(data), dtype_(dtype) {}
+
+  float operator[](std::int64_t index) const {
+    return static_cast<float>(load(dtype_, data_, first_ + index));
+  }
+  PackedCodes operator+(std::int64_t elements) const {
+    PackedCodes moved = *this;
+    moved.first_ += elements;
+    return moved;
+  }
+  PackedCodes& operator+=(std::int64_t elements) { return *this = *this + elements; }
+
+ private:
+  const void* data_;
+  std::int64_t first_ = 0;
+  DType dtype_;
+};
+
 // Reads a stored type: Stored is its type in memory, `read` gives an equal float or double.
 template <class Value>
 struct AsItIs {
@@ -56,9 +77,9 @@ struct Magnitude {
 };
 
 // One panel; `source` is its first lane.
-template <class T, class Type, class Map>
-void pack_panel(const PanelSource& shape, const typename Type::Stored* source, int lanes, int width,
-                const Map& map, T* panel) {
+template <class T, class Type, class Source, class Map>
+void pack_panel(const PanelSource& shape, Source source, int lanes, int width, const Map& map,
+                T* panel) {
   const std::int64_t lane_stride = shape.lane_stride;
   const std::int64_t depth_stride = shape.depth_stride;
   if (lanes < width) std::fill_n(panel, shape.depth * width, T{0});
@@ -74,7 +95,7 @@ void pack_panel(const PanelSource& shape, const typename Type::Stored* source, i
   for (std::int64_t first = 0; first < shape.depth; first += piece) {
     const std::int64_t count = std::min(piece, shape.depth - first);
     for (int lane = 0; lane < lanes; ++lane) {
-      const auto* element = source + lane * lane_stride + first * depth_stride;
+      const auto element = source + lane * lane_stride + first * depth_stride;
       T* packed_element = panel + first * width + lane;
       for (std::int64_t k = 0; k < count; ++k)
         packed_element[k * width] = map(static_cast<T>(Type::read(element[k * depth_stride])));
@@ -102,6 +123,17 @@ void pack_typed(const PanelSource& source, LaneRange range, int width, const Map
 }
 
 template <class T, class Map>
+void pack_packed(const PanelSource& source, LaneRange range, int width, const Map& map, T* panels) {
+  const PackedCodes first(source.dtype, source.data);
+  for (std::int64_t lane = 0; lane < range.count; lane += width) {
+    const int lanes = static_cast<int>(std::min<std::int64_t>(width, range.count - lane));
+    pack_panel<T, AsItIs<float>>(source, first + (range.first + lane) * source.lane_stride, lanes,
+                                 width, map, panels);
+    panels += source.depth * width;
+  }
+}
+
+template <class T, class Map>
 void pack_any(const PanelSource& source, LaneRange range, int width, const Map& map, T* panels) {
   switch (source.dtype) {
     case DType::float64:
@@ -124,9 +156,8 @@ void pack_any(const PanelSource& source, LaneRange range, int width, const Map& 
       return pack_typed<T, AsItIs<std::int32_t>>(source, range, width, map, panels);
     case DType::uint32:
       return pack_typed<T, AsItIs<std::uint32_t>>(source, range, width, map, panels);
-    case DType::float8_e8m0fnu:
-    case DType::float4_e2m1fn:
-      break;
+    default:
+      return pack_packed(source, range, width, map, panels);
   }
 }
 

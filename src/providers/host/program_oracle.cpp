@@ -244,8 +244,7 @@ class ProgramComparison {
 
 Tensor row_of(const Tensor& view, std::int64_t batch, std::int64_t row) {
   const auto at = [](std::int64_t extent, std::int64_t index) { return extent == 1 ? 0 : index; };
-  const std::int64_t offset = at(view.extent(1), row) * view.stride(1) *
-                              static_cast<std::int64_t>(byte_width(view.dtype()));
+  const std::int64_t offset = storage_bytes(view.dtype(), at(view.extent(1), row) * view.stride(1));
   const auto* const first =
       static_cast<const std::byte*>(first_of(view, at(view.extent(0), batch)));
   return Tensor(first + offset, view.dtype(), {1, 1, view.extent(2)}, {0, 0, view.stride(2)});
@@ -310,7 +309,8 @@ RowSample check_rows_of_program(const GemmArguments& arguments, const DeclaredMa
   };
   for (; sample.rows < rows; ++sample.rows) {
     const std::int64_t batch = below(problem.l);
-    sample.comparison.merge(check_row(arguments, declared, batch, below(problem.m)));
+    sample.comparison.merge(
+        check_row(arguments, declared, batch, whole_row(arguments.a(), below(problem.m))));
   }
   return sample;
 }

@@ -2,6 +2,7 @@
 // Number formats; exhaustive for formats of at most 2^16 codes.
 #include "providers/host/number.hpp"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -81,6 +82,129 @@ TEST(Number, load_agrees_with_decode_for_every_code) {
         ASSERT_EQ(std::bit_cast<std::uint64_t>(loaded), std::bit_cast<std::uint64_t>(expected))
             << name(dtype) << " " << code;
     }
+}
+
+// --- codes of at most 8 bits, by the tables of their formats -------------------------------------
+
+constexpr DType packed_floats[] = {DType::float6_e2m3fn, DType::float6_e3m2fn,
+                                   DType::float4_e2m1fn};
+
+TEST(Number, e2m1_has_its_sixteen_values) {
+  constexpr double values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  for (std::uint32_t code = 0; code < 8; ++code) {
+    EXPECT_EQ(decode(DType::float4_e2m1fn, code), values[code]);
+    EXPECT_EQ(decode(DType::float4_e2m1fn, code + 8), -values[code]);
+  }
+}
+
+TEST(Number, every_code_of_a_packed_float_is_a_number_and_comes_back) {
+  for (const DType dtype : packed_floats)
+    for (std::uint32_t code = 0; code < code_count(dtype); ++code) {
+      const double value = decode(dtype, code);
+      ASSERT_EQ(value, value_by_definition(dtype, code)) << name(dtype) << " " << code;
+      ASSERT_EQ(encode(dtype, value), code) << name(dtype);
+    }
+}
+
+TEST(Number, packed_floats_round_to_even_and_saturate) {
+  constexpr struct {
+    double value, result;
+  } ties[] = {{0.25, 0}, {0.75, 1},  {1.25, 1},     {1.75, 2},   {2.5, 2},    {3.5, 4},  {5, 4},
+              {7, 6},    {1e300, 6}, {infinity, 6}, {0.26, 0.5}, {0.74, 0.5}, {4.99, 4}, {5.01, 6}};
+  for (const auto& [value, result] : ties) {
+    EXPECT_EQ(rounded_to(DType::float4_e2m1fn, {value, 0}), result) << value;
+    EXPECT_EQ(rounded_to(DType::float4_e2m1fn, {-value, 0}), -result) << value;
+  }
+  for (const DType dtype : packed_floats) {
+    const double largest = rounding_of(dtype).largest;
+    const std::uint32_t codes = code_count(dtype) / 2;
+    for (std::uint32_t code = 0; code + 1 < codes; ++code) {
+      const double middle = (decode(dtype, code) + decode(dtype, code + 1)) / 2;
+      ASSERT_EQ(encode(dtype, middle), code + (code & 1)) << name(dtype) << " " << middle;
+      ASSERT_EQ(encode(dtype, std::nextafter(middle, 0.0)), code);
+      ASSERT_EQ(encode(dtype, std::nextafter(middle, infinity)), code + 1);
+    }
+    EXPECT_EQ(encode(dtype, infinity), codes - 1);
+    EXPECT_EQ(encode(dtype, -2 * largest), 2 * codes - 1);
+    EXPECT_EQ(encode(dtype, std::nan("")), codes - 1) << "without its sign";
+    EXPECT_EQ(encode(dtype, -std::nan("")), codes - 1);
+    EXPECT_EQ(encode(dtype, -0.0), codes);
+  }
+  EXPECT_EQ(rounding_of(DType::float6_e2m3fn).largest, 7.5);
+  EXPECT_EQ(rounding_of(DType::float6_e3m2fn).largest, 28);
+  EXPECT_EQ(rounding_of(DType::float6_e2m3fn).smallest, 0.125);
+  EXPECT_EQ(rounding_of(DType::float6_e3m2fn).smallest, 0.0625);
+}
+
+TEST(Number, e8m0_codes_are_powers_of_two) {
+  for (std::uint32_t code = 0; code < 255; ++code) {
+    const double value = decode(DType::float8_e8m0fnu, code);
+    ASSERT_EQ(value, std::ldexp(1.0, static_cast<int>(code) - 127));
+    for (const PowerRounding rounding :
+         {PowerRounding::nearest, PowerRounding::up, PowerRounding::down}) {
+      ASSERT_EQ(encode_e8m0(value, rounding), code);
+      ASSERT_EQ(encode_e8m0(-value, rounding), code);
+    }
+    if (code == 254) continue;
+    const double above = std::nextafter(value, infinity);
+    EXPECT_EQ(encode_e8m0(above, PowerRounding::up), code + 1);
+    EXPECT_EQ(encode_e8m0(above, PowerRounding::nearest), code);
+    EXPECT_EQ(encode_e8m0(1.5 * value), code + 1);
+    EXPECT_EQ(encode_e8m0(std::nextafter(1.5 * value, 0.0)), code);
+    EXPECT_EQ(encode_e8m0(std::nextafter(2 * value, 0.0), PowerRounding::down), code);
+  }
+  EXPECT_TRUE(std::isnan(decode(DType::float8_e8m0fnu, 255)));
+  EXPECT_EQ(encode_e8m0(std::nan("")), 255u);
+  EXPECT_EQ(encode_e8m0(infinity), 254u);
+  EXPECT_EQ(encode_e8m0(-infinity, PowerRounding::up), 254u);
+  EXPECT_EQ(encode_e8m0(0), 0u);
+}
+
+TEST(Number, four_bit_integers_round_saturate_and_come_back) {
+  for (int value = -8; value < 8; ++value)
+    EXPECT_EQ(decode(DType::int4, encode(DType::int4, value)), value);
+  for (int value = 0; value < 16; ++value)
+    EXPECT_EQ(decode(DType::uint4, encode(DType::uint4, value)), value);
+  EXPECT_EQ(rounded_to(DType::int4, {7.5, 0}), 7);
+  EXPECT_EQ(rounded_to(DType::int4, {-1e30, 0}), -8);
+  EXPECT_EQ(rounded_to(DType::int4, {2.5, 0}), 2);
+  EXPECT_EQ(rounded_to(DType::uint4, {-3, 0}), 0);
+  EXPECT_EQ(rounded_to(DType::uint4, {infinity, 0}), 15);
+  EXPECT_EQ(rounded_to(DType::int4, {std::nan(""), 0}), 0);
+}
+
+// Two codes of 4 bits are a byte, the low nibble first; four of 6 bits are three bytes.
+TEST(Number, packed_elements_have_the_bits_of_their_index) {
+  const std::uint8_t nibbles[] = {0x21, 0xf3};
+  constexpr double integers[] = {1, 2, 3, -1};
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(load(DType::int4, nibbles, i), integers[i]);
+  const std::uint32_t codes = 0x01 | 0x1f << 6 | 0x20 << 12 | 0x3e << 18;
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(load(DType::float6_e3m2fn, &codes, i),
+              decode(DType::float6_e3m2fn, codes >> 6 * i & 63));
+}
+
+TEST(Number, storing_a_packed_element_keeps_its_neighbours) {
+  std::mt19937_64 random(tests::random_seed());
+  for (const DTypeFacts& row : dtype_table) {
+    if (!is_packed(row.dtype)) continue;
+    std::array<std::uint8_t, 12> memory{};
+    for (std::uint8_t& byte : memory) byte = static_cast<std::uint8_t>(random());
+    std::uint8_t* const middle = &memory[3];  // of a negative index, too
+    const auto first = -static_cast<std::int64_t>(whole_elements(row.dtype));
+    std::vector<double> values;
+    for (std::int64_t i = first; i < 8; ++i) values.push_back(load(row.dtype, middle, i));
+    for (int times = 0; times < 100; ++times) {
+      const auto at = static_cast<std::int64_t>(random() % values.size());
+      const double value =
+          decode(row.dtype, static_cast<std::uint32_t>(random() % code_count(row.dtype)));
+      store(row.dtype, middle, first + at, {value, 0});
+      values[static_cast<std::size_t>(at)] = value;
+      for (std::size_t i = 0; i < values.size(); ++i)
+        ASSERT_EQ(load(row.dtype, middle, first + static_cast<std::int64_t>(i)), values[i])
+            << row.name;
+    }
+  }
 }
 
 std::uint32_t encode_fast(DType dtype, float value) {
