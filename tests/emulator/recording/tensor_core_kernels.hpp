@@ -90,9 +90,8 @@ inline std::string kernel_of(const Form& f) {
   return t + "ret;\n}\n";
 }
 
-inline std::vector<std::uint32_t> arrange(const Form& f, int test_case) {
+inline std::vector<std::uint32_t> arrange(const Form& f, const Inputs& in) {
   const Words w = words_of(f);
-  const Inputs in = make_inputs(f, test_case);
   const auto a = pack(in.a, bits_of(f.a)), b = pack(in.b, bits_of(f.b)),
              c = pack(in.c, bits_of(f.sum));
   const int k_words = f.k * bits_of(f.a) / 32, n_words = f.n * bits_of(f.sum) / 32;
@@ -120,6 +119,10 @@ inline std::vector<std::uint32_t> arrange(const Form& f, int test_case) {
       *at++ = c[static_cast<std::size_t>(p.row * n_words + p.word)];
     }
   return out;
+}
+
+inline std::vector<std::uint32_t> arrange(const Form& f, int test_case) {
+  return arrange(f, make_inputs(f, test_case));
 }
 
 // Converts a kernel's result words for a case to rows as in memory.
