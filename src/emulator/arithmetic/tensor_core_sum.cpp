@@ -72,8 +72,11 @@ struct Addend {
   bool is_negative;
 };
 
+// The largest exponent counts as this at least (recorded).
+constexpr int least_largest_exponent = -133;
+
 std::uint32_t add_up(const Rule& rule, std::span<const Addend> addends) noexcept {
-  int largest = -32768;
+  int largest = least_largest_exponent;
   for (const Addend& addend : addends) largest = std::max(largest, addend.exponent);
   const int lowest = largest - rule.places;
   std::int64_t sum = 0;

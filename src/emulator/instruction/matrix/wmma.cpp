@@ -227,6 +227,28 @@ void narrow(WmmaMatrix& matrix, std::uint32_t count) {
     std::memmove(matrix.data() + std::size_t{2} * at, matrix.data() + std::size_t{4} * at, 2);
 }
 
+// Of tf32, ptxas makes two products over four k each, the second of which takes the first's result
+// as C (recorded).
+void multiply_by_halves(MatrixProduct product, const WmmaMatrix& a, const WmmaMatrix& b) {
+  constexpr std::uint32_t half_bytes = 16;
+  alignas(64) WmmaMatrix half_a;
+  alignas(64) WmmaMatrix half_b;
+  const auto take_half = [](WmmaMatrix& half, const WmmaMatrix& whole, std::uint32_t rows,
+                            std::uint32_t first_byte) {
+    for (std::uint32_t row = 0; row < rows; ++row)
+      std::memcpy(half.data() + row * half_bytes, whole.data() + row * 2 * half_bytes + first_byte,
+                  half_bytes);
+  };
+  product.k /= 2;
+  product.a_at = half_a.data();
+  product.b_at = half_b.data();
+  for (const std::uint32_t first_byte : {0U, half_bytes}) {
+    take_half(half_a, a, product.m, first_byte);
+    take_half(half_b, b, product.n, first_byte);
+    multiply(product);
+  }
+}
+
 Step run_product(Warp& warp, const Operation& operation, LaneMask active) {
   require_whole_warp(active, "wmma.mma");
   const auto& detail = static_cast<const ProductDetail&>(*operation.detail);
@@ -244,7 +266,10 @@ Step run_product(Warp& warp, const Operation& operation, LaneMask active) {
   product.a_at = a.data();
   product.b_at = b.data();
   product.c_at = product.d_at = d.data();
-  multiply(product);
+  if (product.a == MatrixElement::tf32)
+    multiply_by_halves(product, a, b);
+  else
+    multiply(product);
   if (is_half) narrow(d, elements);
   distribute(detail.of_c, warp, detail.d, d);
   set_defined(detail.of_c, warp, detail.d, defined);
