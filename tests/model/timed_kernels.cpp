@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads tests/model/designs_h100.csv and groups_h100.csv.
+// Reads tests/model/designs_h100.csv, groups_h100.csv and races_h200.csv.
 #include "tests/model/timed_kernels.hpp"
 
 #include <algorithm>
 #include <fstream>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include <gemmery/discovery.hpp>
 
+#include "providers/templates/simt/design.hpp"
 #include "providers/templates/skinny/design.hpp"
+#include "providers/templates/sm80/design.hpp"
 #include "providers/templates/sm90/design.hpp"
 
 namespace gemmery::tests {
@@ -27,9 +30,14 @@ std::string take_field(std::string_view& line) {
 // Kernels of an earlier version of a family count as the same designs.
 std::string present_name(const std::string& name) {
   const std::string rest = name.substr(std::min(name.find('_'), name.size()));
-  if (name.starts_with("sm90v")) return fmt::format("sm90v{}{}", templates::sm90_version, rest);
-  if (name.starts_with("skinny")) return fmt::format("skinny{}{}", templates::skinny_version, rest);
-  throw std::runtime_error("not a kernel of sm90 or skinny: " + name);
+  constexpr std::pair<std::string_view, int> families[] = {{"sm90v", templates::sm90_version},
+                                                           {"sm80v", templates::sm80_version},
+                                                           {"skinny", templates::skinny_version},
+                                                           {"simt", templates::simt_version}};
+  for (const auto& [family, version] : families) {
+    if (name.starts_with(family)) return fmt::format("{}{}{}", family, version, rest);
+  }
+  throw std::runtime_error("not a kernel of a known family: " + name);
 }
 
 }  // namespace
