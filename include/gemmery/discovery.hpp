@@ -29,7 +29,8 @@ struct Filter {
 };
 
 // Kernels that run these arguments on the device of their memory, best first. If the list is empty,
-// `explain` has the reasons. On a GPU the last kernels are those of simt, on the CPU the reference.
+// `explain` has the reasons. On the CPU the last one is the reference, on a GPU those of
+// simt, and after them those of vendors' libraries that have not been measured.
 // Throws Error (unavailable) if the device is missing.
 GEMMERY_API std::vector<RankedKernel> get_kernels(const GemmArguments& arguments,
                                                   const Filter& filter = {});

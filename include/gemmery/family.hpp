@@ -75,6 +75,10 @@ class GEMMERY_API Family {
   // for pointers. A convolution that is a plain GEMM is passed to every family as a GEMM.
   virtual bool takes_convolution(const Convolution&) const noexcept { return false; }
 
+  // True if kernels of this family, such as those of a vendor's library, come after all others in a
+  // list, whatever time is predicted, until they have been measured.
+  virtual bool ranks_last_until_measured() const noexcept { return false; }
+
   // Appends every kernel that supports the query, with its predicted time.
   virtual void match(const Query& query, std::vector<RankedKernel>& kernels) const = 0;
 

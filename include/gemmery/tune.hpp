@@ -30,7 +30,8 @@ struct TuneOptions {
   Device device = Device::cpu();
   // Seconds for the problem. A step that was begun is completed.
   double budget_s = 30;
-  // The most kernels that are timed, the first by the model; 0: all.
+  // The most kernels that are timed, the first by the model; 0: all. Up to four of a vendor's
+  // library are timed beside them.
   int candidates = 12;
   // Also where a result that holds is stored.
   bool measures_again = false;

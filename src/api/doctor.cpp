@@ -19,6 +19,7 @@
 #include "jit/nvrtc.hpp"
 #include "kernel/registry.hpp"
 #include "platform/host_info.hpp"
+#include "providers/cublaslt/library.hpp"
 #include "providers/host/onednn.hpp"
 #include "runtime/portable_targets.hpp"
 
@@ -84,6 +85,19 @@ LibraryFinding onednn_finding() {
   const std::size_t separator = text.find(" at ");
   finding.version = text.substr(0, separator);
   if (separator != std::string::npos) finding.path = text.substr(separator + 4);
+  return finding;
+}
+
+LibraryFinding cublaslt_finding() {
+  LibraryFinding finding{.name = "cuBLASLt", .enables = "NVIDIA's kernels beside our own"};
+  const cublaslt::FoundLibrary& found = cublaslt::process_library();
+  finding.found = found.library != nullptr;
+  if (!finding.found) {
+    finding.searched = without_prefixes(found.reason, finding.name);
+    return finding;
+  }
+  finding.path = found.library->path;
+  finding.version = to_string(found.library->version);
   return finding;
 }
 
@@ -178,7 +192,7 @@ DoctorReport doctor() {
   return {.gemmery_version = version(),
           .cpu = cpu_line(),
           .libraries = {driver_finding(), compiler_finding(), second_compiler_finding(),
-                        onednn_finding()},
+                        onednn_finding(), cublaslt_finding()},
           .gpus = gpu_lines(),
           .emulated = emulated_names(),
           .unconfirmed_facts = unconfirmed_by_name(),

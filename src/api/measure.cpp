@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "api/timed_kernel.hpp"
-#include "core/device_rates.hpp"
-#include "operation/types.hpp"
+#include "model/peak_rate.hpp"
 #include "platform/host_info.hpp"
 
 namespace gemmery {
@@ -26,25 +25,10 @@ double quantile(const std::vector<double>& sorted, double share) {
   return sorted[low] + (position - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-int tensor_core_rate(const GemmProblem& problem, Target target) {
-  const TensorCoreRates rates = tensor_core_rates(target);
-  const DType a = problem.a.dtype;
-  if (a == DType::float64) return rates.float64;
-  if (is_integer(a)) return rates.integer8;
-  if (bit_width(a) == 8) return rates.float8;
-  if (bit_width(a) == 16) return rates.half;
-  if (problem.math == Math::native) return 0;
-  const bool is_tf32 = problem.math == Math::tf32 || problem.math == Math::tf32x3;
-  return (is_tf32 ? rates.tf32 : rates.half) / operation::product_count(problem.math);
-}
-
 // Multiply-adds per clock and multiprocessor (or core), by the fastest unit for these types.
 int peak_rate(const GemmProblem& problem, const DeviceInfo& device) {
-  if (device.target.is_cpu()) return platform::host_product_rate(problem.a.dtype);
-  const int cuda_cores = problem.accumulator == DType::float64 ? device.fma_f64_per_clock
-                         : is_integer(problem.accumulator)     ? 4 * device.fma_int_per_clock
-                                                               : device.fma_f32_per_clock;
-  return std::max(cuda_cores, tensor_core_rate(problem, device.target));
+  return device.target.is_cpu() ? platform::host_product_rate(problem.a.dtype)
+                                : model::peak_rate(problem, device);
 }
 
 // Sets the minimum times by arithmetic units and by memory traffic.

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "api/stored_choices.hpp"
+#include "kernel/rank.hpp"
 #include "tune/decision.hpp"
 
 namespace gemmery::api {
@@ -41,15 +42,25 @@ constexpr std::size_t most_rounds = 400;
 constexpr double screening_share = 0.5;
 constexpr double verifying_share = 0.75;
 
+// Candidates of families that come last in lists until they are measured, beside the others.
+constexpr std::size_t most_unpredicted = 4;
+
 constexpr const char* budget_spent = "not timed: the budget was spent";
 
 std::vector<RankedKernel> candidates_for(const ProblemLine& line, const DeviceInfo& device,
                                          const TuneOptions& options) {
   std::vector<RankedKernel> kernels = rank_without_choices({line.problem, device}, options.filter);
   const auto most = static_cast<std::size_t>(options.candidates);
-  if (most != 0 && kernels.size() > most)
-    kernels.erase(kernels.begin() + options.candidates, kernels.end());
-  return kernels;
+  if (most == 0) return kernels;
+  std::vector<RankedKernel> candidates;
+  std::size_t predicted = 0;
+  std::size_t unpredicted = 0;
+  for (const RankedKernel& kernel : kernels) {
+    const bool is_taken =
+        kernel::ranks_last(kernel) ? unpredicted++ < most_unpredicted : predicted++ < most;
+    if (is_taken) candidates.push_back(kernel);
+  }
+  return candidates;
 }
 
 // Of a finalist with the winner.

@@ -199,6 +199,15 @@ GpuDevice& Driver::open(int index) const {
   return *device;
 }
 
+const GpuDevice* Driver::find_opened(const DeviceInfo& info) const noexcept {
+  for (int index = 0; index < device_count_; ++index) {
+    const GpuDevice* const device =
+        devices_[static_cast<std::size_t>(index)].load(std::memory_order_acquire);
+    if (device != nullptr && device->info() == info) return device;
+  }
+  return nullptr;
+}
+
 const Driver& driver_for(DeviceType type) {
   if (type == DeviceType::cuda) refuse_after_fork();
   if (type != DeviceType::cpu) {
@@ -260,6 +269,11 @@ GpuDevice& open_device(Device device) {
                  .got = to_string(device)});
   }
   return driver_for(device.type).open(device.index);
+}
+
+const GpuDevice* find_opened_device(DeviceType type, const DeviceInfo& info) noexcept {
+  const Driver* const driver = slot(type).load(std::memory_order_acquire);
+  return driver == nullptr ? nullptr : driver->find_opened(info);
 }
 
 void refuse_after_fork() {

@@ -45,6 +45,9 @@ class Driver {
   // does not exist.
   GpuDevice& open(int index) const;
 
+  // The first device with these facts that has been opened; nullptr if there is none.
+  const GpuDevice* find_opened(const DeviceInfo& info) const noexcept;
+
  private:
   DeviceType type_;
   DriverApi api_;
@@ -105,6 +108,10 @@ class GpuDevice {
 // The device; opened now if necessary. Later calls cost one load. Throws Error: invalid_argument
 // for the CPU, unavailable if it does not exist.
 GpuDevice& open_device(Device device);
+
+// The first device of a type with these facts that the process has opened; nullptr if there is
+// none. Opens nothing.
+const GpuDevice* find_opened_device(DeviceType type, const DeviceInfo& info) noexcept;
 
 // Throws Error (unavailable) in a child that was forked after the driver was initialised, in which
 // CUDA does not work.

@@ -29,16 +29,22 @@ void apply_history(const Query& query, const History* history, std::vector<Ranke
 
 // The values that are moved while sorting: a fifth of a kernel's size.
 struct Rank {
+  bool is_last;
   double predicted_us;
   std::size_t index;
+
+  bool operator<(const Rank& other) const noexcept {
+    return is_last == other.is_last ? predicted_us < other.predicted_us : other.is_last;
+  }
 };
 
 // Equal kernels stay in the order of the providers and of each family.
 std::vector<RankedKernel> sort_stably(const std::vector<RankedKernel>& kernels) {
   std::vector<Rank> ranks;
   ranks.reserve(kernels.size());
-  for (const RankedKernel& kernel : kernels) ranks.push_back({kernel.predicted_us, ranks.size()});
-  std::ranges::stable_sort(ranks, {}, &Rank::predicted_us);
+  for (const RankedKernel& kernel : kernels)
+    ranks.push_back({ranks_last(kernel), kernel.predicted_us, ranks.size()});
+  std::stable_sort(ranks.begin(), ranks.end());
   std::vector<RankedKernel> sorted;
   sorted.reserve(kernels.size());
   for (const Rank& rank : ranks) sorted.push_back(kernels[rank.index]);
@@ -108,6 +114,10 @@ void explain_family(const Family& family, const Query& query, std::vector<Reason
 }
 
 }  // namespace
+
+bool ranks_last(const RankedKernel& kernel) noexcept {
+  return !kernel.is_measured && kernel.family().ranks_last_until_measured();
+}
 
 std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Family* const> families,
                                        const History* history) {

@@ -17,6 +17,10 @@ namespace gemmery::kernel {
 std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Family* const> families,
                                        const History* history);
 
+// True for a kernel that comes after all others, unless it was measured
+// (Family::ranks_last_until_measured).
+bool ranks_last(const RankedKernel& kernel) noexcept;
+
 // For every family: the reason why none of its kernels fits, or how many fit.
 std::vector<Reason> collect_reasons(const Query& query, std::span<const Family* const> families);
 

@@ -1271,7 +1271,7 @@ class Doctor(unittest.TestCase):
         for library in report["libraries"]:
             self.assertTrue(library["enables"], library)
             self.assertTrue(os.path.isabs(library["path"]) if library["found"] else library["searched"], library)
-        self.assertTrue({"CUDA driver", "NVRTC", "oneDNN"} <= {library["name"] for library in report["libraries"]})
+        self.assertTrue({"CUDA driver", "NVRTC", "oneDNN", "cuBLASLt"} <= {library["name"] for library in report["libraries"]})
 
     def test_names_the_facts_of_devices_that_no_source_confirms(self):
         facts = json_lines(run("doctor", "--json").stdout)[0]["unconfirmed_facts"]

@@ -425,6 +425,7 @@ def test_the_current_device_stays(torch, operands):
 
 def test_discovery_on_this_device(torch, operands):
     args = gemmery.GemmArguments(*operands())
-    assert gemmery.get_kernels(args)[-1].family == "simt"
+    own = [kernel for kernel in gemmery.get_kernels(args) if kernel.metadata.provider == "templates"]
+    assert own[-1].family == "simt"
     assert gemmery.utils.device_cc() == gemmery.device_info("cuda:0").cc
     assert "cuda:0" in gemmery.devices()

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a program from its result towards the accumulator: an activation, then a sum of terms.
+//
+// `relu` is not taken: cuBLASLt's gives 0 for NaN (NVIDIA's forum, topic 329783), as does
+// where(x > 0, x, 0), which is. `gelu` is not taken, since cuBLASLt computes `gelu_tanh`.
+#include "providers/cublaslt/epilogue_form.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+#include "epilogue/graph.hpp"
+#include "kernel/epilogue.hpp"
+
+namespace gemmery::cublaslt {
+namespace {
+
+using epilogue::Graph;
+using epilogue::Node;
+using epilogue::NodeId;
+using epilogue::NodeKind;
+using epilogue::Op;
+using epilogue::Reduction;
+
+class FormReader {
+ public:
+  FormReader(const GemmProblem& problem, EpilogueForm& form)
+      : problem_(problem),
+        rules_(rules_of(problem.epilogue)),
+        graph_(rules_.program.graph()),
+        form_(form) {}
+
+  Status read() {
+    form_.is_default = false;
+    NodeId sum = graph_.outputs.front().value;
+    if (Status status = read_activation(sum); !status) return status;
+    if (Status status = read_results(sum); !status) return status;
+    if (Status status = read_term(sum, {}); !status) return status;
+    if (has_accumulator_) return Status::success();
+    return refuse(sum, "cuBLASLt's epilogues begin with the accumulator");
+  }
+
+ private:
+  Status refuse(NodeId node, std::string_view why) const {
+    return kernel::refuse_node(problem_.epilogue, node, why);
+  }
+  const Node& node(NodeId id) const { return graph_.nodes[id]; }
+  bool is_operation(NodeId id, Op op) const {
+    return node(id).kind == NodeKind::operation && node(id).op == op;
+  }
+  bool is_zero(NodeId id) const {
+    return node(id).kind == NodeKind::constant && node(id).constant == 0;
+  }
+
+  // where(0 < x, x, 0)
+  bool is_relu(NodeId id) const {
+    if (!is_operation(id, Op::where)) return false;
+    const auto& [condition, chosen, other] = node(id).operands;
+    return is_zero(other) && is_operation(condition, Op::less) &&
+           is_zero(node(condition).operands[0]) && node(condition).operands[1] == chosen;
+  }
+
+  // Replaces the node by the operand of its activation.
+  Status read_activation(NodeId& id) {
+    if (is_operation(id, Op::relu))
+      return refuse(id,
+                    "cuBLASLt's relu gives 0 for NaN: write where(x > 0, x, 0), which does, too");
+    if (is_operation(id, Op::gelu)) return refuse(id, "cuBLASLt's GELU is gelu_tanh");
+    if (is_relu(id)) {
+      form_.activation = Activation::relu;
+      id = node(id).operands[1];
+    } else if (is_operation(id, Op::gelu_tanh)) {
+      form_.activation = Activation::gelu;
+      id = node(id).operands[0];
+    }
+    return Status::success();
+  }
+
+  // Results beside D: at most the operand of GELU.
+  Status read_results(NodeId sum) {
+    for (std::size_t i = 1; i < graph_.outputs.size(); ++i) {
+      const epilogue::Output& output = graph_.outputs[i];
+      const bool is_taken = output.reduction == Reduction::none && output.value == sum &&
+                            form_.activation == Activation::gelu && form_.auxiliary == no_operand;
+      if (!is_taken)
+        return refuse(output.value,
+                      "cuBLASLt stores nothing beside D but the operand of gelu_tanh");
+      const auto rule = std::ranges::find(rules_.operands, output.name, &EpilogueOperandRule::name);
+      form_.auxiliary = static_cast<int>(rule - rules_.operands.begin());
+    }
+    return Status::success();
+  }
+
+  Status read_term(NodeId id, Factor factor) {
+    switch (node(id).kind) {
+      case NodeKind::accumulator:
+        return add_accumulator(id, factor);
+      case NodeKind::input:
+        return add_input(id, factor);
+      case NodeKind::operation:
+        return read_operation(id, factor);
+      default:
+        return refuse(id, "cuBLASLt adds a matrix C and a bias to the accumulator, nothing else");
+    }
+  }
+
+  Status read_operation(NodeId id, Factor factor) {
+    const auto& [x, y, z] = node(id).operands;
+    switch (node(id).op) {
+      case Op::add:
+        return read_both(x, factor, y, factor);
+      case Op::subtract:
+        return read_both(x, factor, y, {-factor.constant, factor.number});
+      case Op::negate:
+        return read_term(x, {-factor.constant, factor.number});
+      case Op::multiply:
+        return read_product(id, factor);
+      case Op::fma: {
+        const Status status = read_product(id, factor);
+        return status ? read_term(z, factor) : status;
+      }
+      default:
+        return refuse(
+            id,
+            "cuBLASLt computes activation(alpha * accum + beta * C + bias) with gelu_tanh, "
+            "where(x > 0, x, 0) or none");
+    }
+  }
+
+  Status read_both(NodeId x, Factor of_x, NodeId y, Factor of_y) {
+    const Status status = read_term(x, of_x);
+    return status ? read_term(y, of_y) : status;
+  }
+
+  // One of the two operands of a product is a factor.
+  Status read_product(NodeId id, Factor factor) {
+    const NodeId x = node(id).operands[0];
+    const NodeId y = node(id).operands[1];
+    Factor by_x = factor;
+    if (multiply(by_x, x)) return read_term(y, by_x);
+    if (multiply(factor, y)) return read_term(x, factor);
+    return refuse(id,
+                  "cuBLASLt multiplies by numbers of the host only, one for each of "
+                  "accumulator and C");
+  }
+
+  bool multiply(Factor& factor, NodeId id) const {
+    if (node(id).kind == NodeKind::constant) {
+      factor.constant *= node(id).constant;
+      return true;
+    }
+    if (!is_number(id) || factor.number != no_operand) return false;
+    factor.number = node(id).input;
+    return true;
+  }
+
+  // Operands of a program begin with the inputs of its graph.
+  bool is_number(NodeId id) const {
+    return node(id).kind == NodeKind::input && rules_.operands[node(id).input].is_number;
+  }
+
+  Status add_accumulator(NodeId id, Factor factor) {
+    if (has_accumulator_) return refuse(id, "cuBLASLt adds the accumulator once");
+    has_accumulator_ = true;
+    form_.alpha = factor;
+    return Status::success();
+  }
+
+  Status add_input(NodeId id, Factor factor) {
+    const EpilogueOperandRule& rule = rules_.operands[node(id).input];
+    if (rule.is_number) return refuse(id, "cuBLASLt adds no number");
+    const bool is_matrix = rule.varies_m && rule.varies_n;
+    const bool is_vector = rule.varies_m != rule.varies_n;
+    if (is_matrix && form_.c == no_operand) {
+      form_.c = node(id).input;
+      form_.beta = factor;
+      return Status::success();
+    }
+    const bool is_one = factor.constant == 1 && factor.number == no_operand;
+    if (is_vector && is_one && form_.bias == no_operand) {
+      form_.bias = node(id).input;
+      return Status::success();
+    }
+    return refuse(id, "cuBLASLt adds one matrix and one vector, which has no factor");
+  }
+
+  const GemmProblem& problem_;
+  const EpilogueRules& rules_;
+  const Graph& graph_;
+  EpilogueForm& form_;
+  bool has_accumulator_ = false;
+};
+
+}  // namespace
+
+Status match_epilogue(const GemmProblem& problem, EpilogueForm& form) {
+  form = {};
+  if (problem.epilogue == default_epilogue) return Status::success();
+  return FormReader(problem, form).read();
+}
+
+}  // namespace gemmery::cublaslt

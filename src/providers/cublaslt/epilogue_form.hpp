@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds cuBLASLt's epilogue for a program: D = activation(alpha * accum + beta * C + bias).
+#pragma once
+
+#include <gemmery/problem.hpp>
+#include <gemmery/status.hpp>
+
+#include <cstdint>
+
+namespace gemmery::cublaslt {
+
+enum class Activation : std::uint8_t { none, relu, gelu };
+
+// The number of an operand among those of the program; none if there is no such operand.
+inline constexpr int no_operand = -1;
+
+// constant * the number of an operand, if there is one.
+struct Factor {
+  double constant = 1;
+  int number = no_operand;
+};
+
+struct EpilogueForm {
+  bool is_default = true;  // alpha, beta and C are those of the arguments
+  Activation activation = Activation::none;
+  Factor alpha = {};
+  Factor beta = {};  // used only with a C
+  int c = no_operand;
+  int bias = no_operand;
+  int auxiliary = no_operand;  // the result that stores the operand of GELU
+};
+
+// Success if the program of a problem has this form, else the first node that has not.
+Status match_epilogue(const GemmProblem& problem, EpilogueForm& form);
+
+}  // namespace gemmery::cublaslt
