@@ -54,6 +54,10 @@ struct EmulatedLaunch {
   std::array<std::uint32_t, 3> block{1, 1, 1};    // threads
   std::array<std::uint32_t, 3> cluster{1, 1, 1};  // blocks; the grid is a multiple of it
   std::uint32_t shared_bytes = 0;                 // dynamic
+  // As cudaLaunchCooperativeKernel: the grid has a barrier (cooperative_groups::grid_group::sync),
+  // and the device must hold all its blocks at a time. `emulate` sets it for kernels that use that
+  // barrier.
+  bool is_cooperative = false;
   std::uint64_t seed = 1;  // of the schedule: which warp runs next, how late copies are
   // The number of warp instructions of a cluster after which the kernel counts as stuck; 0: 2^28.
   std::uint64_t step_limit = 0;

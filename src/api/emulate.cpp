@@ -231,6 +231,7 @@ void Emulation::launch(std::uint64_t seed, emulator::FaultCollector& collector) 
       .block = shape.block,
       .cluster = shape.cluster,
       .dynamic_shared_bytes = shape.shared_bytes,
+      .is_cooperative = shape.is_cooperative || image_->names_grid_workspace,
       .parameters = lay_out_parameters(*image_, request_.arguments, buffers_)};
   const emulator::LaunchStatistics statistics =
       emulator::run(launch, seed, shape.step_limit,

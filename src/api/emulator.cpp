@@ -160,6 +160,7 @@ EmulatedRun EmulatedModule::launch(std::string_view entry, const EmulatedLaunch&
                                 .block = shape.block,
                                 .cluster = shape.cluster,
                                 .dynamic_shared_bytes = shape.shared_bytes,
+                                .is_cooperative = shape.is_cooperative,
                                 .parameters = {}};
   launch.parameters = lay_out(*launch.image, parameters);
   const std::lock_guard lock(insides_->device.executing);

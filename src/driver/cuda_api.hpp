@@ -103,13 +103,18 @@ struct MemPoolProps {
   unsigned char reserved[54] = {};
 };
 
-enum class LaunchAttributeId : int { cluster_dimension = 4, programmatic_stream_serialization = 6 };
+enum class LaunchAttributeId : int {
+  cooperative = 2,
+  cluster_dimension = 4,
+  programmatic_stream_serialization = 6
+};
 
 union LaunchAttributeValue {
   alignas(8) char pad[64];
   struct {
     unsigned x, y, z;
   } cluster_dimension;
+  int cooperative;
   int programmatic_stream_serialization_allowed;
 };
 

@@ -2,6 +2,7 @@
 // Launches and tensor maps.
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -24,6 +25,13 @@ std::array<std::uint32_t, 3> cluster_of(const cuda::LaunchConfig& config) {
     return {size.x, size.y, size.z};
   }
   return {1, 1, 1};
+}
+
+bool is_cooperative(const cuda::LaunchConfig& config) {
+  const std::span attributes(config.attributes, config.attribute_count);
+  return std::ranges::any_of(attributes, [](const cuda::LaunchAttribute& attribute) {
+    return attribute.id == cuda::LaunchAttributeId::cooperative && attribute.value.cooperative != 0;
+  });
 }
 
 // Copies the values at launch, as the driver does, so that later changes have no effect.
@@ -69,6 +77,7 @@ KernelLaunch describe_launch(const cuda::LaunchConfig& config, const cuda::Funct
           .block = {config.block_x, config.block_y, config.block_z},
           .cluster = cluster_of(config),
           .dynamic_shared_bytes = config.shared_bytes,
+          .is_cooperative = is_cooperative(config),
           .parameters = take_parameters(*function.image, parameters)};
 }
 

@@ -80,6 +80,7 @@ LaunchStatistics run(const KernelLaunch& launch, std::uint64_t seed, std::uint64
          .block = launch.block,
          .cluster = launch.cluster,
          .dynamic_shared_bytes = launch.dynamic_shared_bytes,
+         .is_cooperative = launch.is_cooperative,
          .parameters = launch.parameters,
          .multiprocessors = static_cast<std::uint32_t>(device.info.multiprocessors),
          .shared_bytes_per_cta = static_cast<std::uint64_t>(device.info.shared_bytes_per_block),

@@ -58,6 +58,7 @@ struct KernelLaunch {
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::array<std::uint32_t, 3> cluster{1, 1, 1};
   std::uint32_t dynamic_shared_bytes = 0;
+  bool is_cooperative = false;
   std::vector<std::byte> parameters;  // laid out by KernelImage::parameter_offset
 };
 

@@ -179,6 +179,70 @@ __global__ void scratch(unsigned* out) {
   EXPECT_NE(find(emulate(request), "out of bounds"), nullptr);
 }
 
+// As cooperative_groups::grid_group::sync does it: a counter in the workspace that %envreg1 and 2
+// point to; block 0 adds what completes its highest bit.
+constexpr const char* grid_barrier_source = R"(
+__device__ unsigned* workspace() {
+  unsigned high, low;
+  asm("mov.u32 %0, %%envreg1; mov.u32 %1, %%envreg2;" : "=r"(high), "=r"(low));
+  return reinterpret_cast<unsigned*>((unsigned long long)high << 32 | low);
+}
+__device__ void wait_for_grid(unsigned* counter) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const unsigned own = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1;
+    unsigned before, now;
+    asm volatile("atom.add.release.gpu.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(own) : "memory");
+    do asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
+    while (((before ^ now) & 0x80000000u) == 0);
+  }
+  __syncthreads();
+}
+__global__ void turn(int* middle, int* out) {
+  const unsigned at = blockIdx.x * 64 + threadIdx.x;
+  unsigned* const counter = workspace() + 1;
+  for (int round = 0; round < 3; ++round) {
+    middle[at] = at + round;
+    wait_for_grid(counter);
+    out[at] = middle[gridDim.x * 64 - 1 - at];
+    wait_for_grid(counter);
+  }
+}
+__global__ void place(unsigned** out) { *out = workspace(); })";
+
+TEST_F(Emulate, kernels_with_a_barrier_of_the_grid_are_launched_cooperatively) {
+  EmulationRequest request = request_for(
+      grid_barrier_source,
+      {EmulationArgument::unwritten(4 * 64 * 12), EmulationArgument::unwritten(4 * 64 * 12)}, 12);
+  request.entry = "turn";
+  const EmulationReport report = emulate(request);
+  EXPECT_TRUE(report.findings.empty()) << to_string(report);
+  std::vector<int> turned(12 * 64);
+  std::memcpy(turned.data(), report.outputs[1].bytes.data(), 4 * turned.size());
+  for (std::size_t at = 0; at < turned.size(); ++at)
+    EXPECT_EQ(turned[at], static_cast<int>(turned.size() - 1 - at) + 2);
+  request.launch.grid = {32 * 132 + 1, 1, 1};
+  EXPECT_THAT(refusal_of([&] { emulate(request); }),
+              HasSubstr("at most 4224 clusters (blocks), which the device holds at a time"));
+}
+
+TEST_F(Emulate, only_a_cooperative_launch_has_a_workspace) {
+  const Device device = *parse_device("emulated:h200");
+  const OwnedStream stream(device);
+  const Buffer out(8, stream);
+  const EmulatedModule module = EmulatedModule::compile(grid_barrier_source, device);
+  const std::vector<std::string> entries = module.entries();
+  const auto place = std::ranges::find_if(
+      entries, [](const std::string& entry) { return entry.find("place") != std::string::npos; });
+  ASSERT_NE(place, entries.end());
+  for (const bool is_cooperative : {false, true}) {
+    module.launch(*place, {.is_cooperative = is_cooperative}, out.data());
+    std::uint64_t address = 0;
+    copy(&address, Device::cpu(), out.data(), device, sizeof address, stream);
+    EXPECT_EQ(address != 0, is_cooperative);
+  }
+}
+
 // A plain store by the thread that has read the last arrival is ordered after all of them, but not
 // after arrivals that it has not read.
 TEST_F(Emulate, a_lock_may_be_reset_by_who_has_read_its_last_arrival) {

@@ -152,6 +152,7 @@ TEST(CudaApi, values_are_those_of_the_toolkit) {
   GEMMERY_SAME_VALUE(cuda::MemPoolProps{}.allocation_type, CU_MEM_ALLOCATION_TYPE_PINNED);
   GEMMERY_SAME_VALUE(cuda::MemLocation{}.type, CU_MEM_LOCATION_TYPE_DEVICE);
 
+  GEMMERY_SAME_VALUE(cuda::LaunchAttributeId::cooperative, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
   GEMMERY_SAME_VALUE(cuda::LaunchAttributeId::cluster_dimension,
                      CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
   GEMMERY_SAME_VALUE(cuda::LaunchAttributeId::programmatic_stream_serialization,

@@ -116,32 +116,44 @@ class Judge {
   }
 
   bool note_write(Cell& cell, const Access& mine) {
-    const Access left = left_of(cell.write, mine);
+    if (mine.is_atomic() && cell.write.speaks_for(mine))
+      return agrees_with_others(cell.others, mine);
+    Access made = mine;
+    const Access left = is_joined(cell.write, made) ? Access() : left_of(cell.write, mine);
     const bool keeps_write = !cell.write.is_none() && left.mask() != 0;
-    if (cell.others.is_set()) return write_over_set(cell, mine, keeps_write, left);
+    if (cell.others.is_set()) return write_over_set(cell, made, keeps_write, left);
     if (!cell.others.is_none()) {
       if (!agrees(cell.others, mine)) return false;
-      cell.others = left_of(cell.others, mine);
+      cell.others = is_joined(cell.others, made) ? Access() : left_of(cell.others, mine);
       if (cell.others.mask() == 0) cell.others = {};
     }
     if (keeps_write) add(cell, left);
-    cell.write = mine;
+    cell.write = made;
     return true;
   }
 
-  bool write_over_set(Cell& cell, const Access& mine, bool keeps_write, const Access& left) {
-    kept_.clear();
-    for (const Access& earlier : sets_.entries(cell.others.set_index())) {
-      if (!agrees(earlier, mine)) return false;
-      const Access rest = left_of(earlier, mine);
-      if (rest.mask() != 0) kept_.push_back(rest);
-    }
-    if (keeps_write) kept_.push_back(left);
-    sets_.drop(cell.others);
-    cell.others = {};
-    if (!kept_.empty()) {
-      cell.others = Access::of_set(sets_.make());
-      sets_.entries(cell.others.set_index()).assign(kept_.begin(), kept_.end());
+  // Atomics of a warp that differ only in lanes become one, of several lanes: a plain access that
+  // is unordered with one lane's is unordered with another's, too.
+  static bool is_joined(const Access& earlier, Access& mine) noexcept {
+    if (!mine.is_atomic() || !earlier.is_same_kind(mine)) return false;
+    if (earlier.lane_code() != mine.lane_code()) mine = mine.by_several_lanes();
+    return true;
+  }
+
+  bool write_over_set(Cell& cell, Access& mine, bool keeps_write, const Access& left) {
+    if (!agrees_with_others(cell.others, mine)) return false;
+    unshare(cell);
+    const Access alone = mine;
+    std::vector<Access>& entries = sets_.entries(cell.others.set_index());
+    std::erase_if(entries, [&](Access& earlier) {
+      if (is_joined(earlier, mine)) return true;
+      earlier = left_of(earlier, alone);
+      return earlier.mask() == 0;
+    });
+    if (keeps_write) entries.push_back(left);
+    if (entries.empty()) {
+      sets_.drop(cell.others);
+      cell.others = {};
     }
     cell.write = mine;
     return true;
@@ -228,7 +240,6 @@ class Judge {
   bool is_of_one_cell_ = false;
   std::uint64_t last_known_ = 0;
   std::uint64_t last_fenced_ = 0;
-  static inline thread_local std::vector<Access> kept_;
 };
 
 }  // namespace gemmery::emulator

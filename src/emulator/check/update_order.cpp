@@ -51,15 +51,20 @@ UpdateOrder::Place& UpdateOrder::find_or_replace(std::uint64_t cell) {
 
 void UpdateOrder::note_at(Place& place, Epoch epoch) {
   const Update update{epoch, ++time_};
-  const auto of_agent = std::ranges::find_if(
-      place.updates, [epoch](const Update& each) { return are_of_one_agent(each.epoch, epoch); });
-  if (of_agent != place.updates.end()) {
-    *of_agent = update;
-  } else if (place.updates.size() < max_agents_per_place) {
-    place.updates.push_back(update);
-  } else {
-    *std::ranges::min_element(place.updates, {}, &Update::time) = update;
+  std::vector<Update>& updates = place.updates;
+  // The lanes of a warp come one after another.
+  if (place.newest < updates.size() && are_of_one_agent(updates[place.newest].epoch, epoch)) {
+    updates[place.newest] = update;
+    return;
   }
+  auto at = std::ranges::find_if(
+      updates, [epoch](const Update& each) { return are_of_one_agent(each.epoch, epoch); });
+  if (at == updates.end() && updates.size() < max_agents_per_place)
+    at = updates.insert(updates.end(), update);
+  else if (at == updates.end())
+    at = std::ranges::min_element(updates, {}, &Update::time);
+  *at = update;
+  place.newest = static_cast<std::size_t>(at - updates.begin());
 }
 
 void UpdateOrder::note(std::uint64_t address, std::uint32_t bytes, const Accessor& who) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -46,6 +47,7 @@ class UpdateOrder {
     std::uint64_t address = 0;
     std::uint32_t bytes = 0;
     std::vector<Update> updates;
+    std::size_t newest = 0;  // of the updates
     std::vector<Observation> observations;
   };
   Place* find(std::uint64_t cell) noexcept;

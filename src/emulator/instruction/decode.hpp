@@ -61,6 +61,7 @@ class DecodeContext {
   virtual void require_ordered_grid() = 0;
   // Lets the kernel use the shared memory from shared_runtime_offset on.
   virtual void require_reserved_shared() {}
+  virtual void require_grid_workspace() {}
   // Throws Error (unsupported): "PTX line 88: mma.sync.aligned.m8n8k4…: <why>".
   [[noreturn]] virtual void refuse(const Instruction& instruction, std::string_view why) = 0;
 };

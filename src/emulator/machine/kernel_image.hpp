@@ -53,6 +53,7 @@ struct KernelImage {
   // then take turns on one host thread in an order given by the seed, as many at a time as a device
   // would hold.
   bool needs_ordered_grid = false;
+  bool names_grid_workspace = false;  // %envreg1 and 2, as the grid's barrier does
 
   // PTX line, its text and the source line of a pc.
   FaultPlace place_of(std::uint32_t pc) const;

@@ -142,6 +142,33 @@ Grid make_grid(const LaunchRequest& request, GlobalMemory& memory) {
                .got = "one that was interrupted"});
 }
 
+// The memory behind %envreg1 and 2: its size, and the counter of the grid's barrier
+// (cooperative_groups/details/driver_abi.h).
+class GridWorkspace {
+ public:
+  explicit GridWorkspace(GlobalMemory& memory) : memory_(memory) {}
+  GridWorkspace(const GridWorkspace&) = delete;
+  GridWorkspace& operator=(const GridWorkspace&) = delete;
+  ~GridWorkspace() {
+    if (address_ != 0) memory_.free(address_);
+  }
+
+  std::uint64_t allocate() {
+    constexpr std::array<std::uint32_t, 2> contents = {2 * sizeof(std::uint32_t), 0};
+    address_ = memory_.allocate(sizeof contents);
+    if (!memory_.copy_in(address_, contents.data(), sizeof contents))
+      throw Error({.kind = ErrorKind::out_of_memory,
+                   .operand = "the workspace of a cooperative launch",
+                   .expected = "8 bytes of the device's memory",
+                   .got = "none"});
+    return address_;
+  }
+
+ private:
+  GlobalMemory& memory_;
+  std::uint64_t address_ = 0;
+};
+
 // --- running it ----------------------------------------------------------------------------------
 
 class GridRun {
@@ -152,14 +179,16 @@ class GridRun {
         plan_(*grid_.image),
         cluster_count_(
             static_cast<std::uint32_t>(product(request.grid) / product(request.cluster))),
-        step_limit_(request.step_limit != 0 ? request.step_limit : default_step_limit) {
+        step_limit_(request.step_limit != 0 ? request.step_limit : default_step_limit),
+        workspace_(memory) {
     memory.forget_accesses();
+    if (request.is_cooperative) make_cooperative();
     if (request.executed != nullptr) plan_.note_executions();
     if (request.sampled_clusters != 0) sample_clusters();
   }
 
   LaunchStatistics run() {
-    if (grid_.image->needs_ordered_grid)
+    if (grid_.image->needs_ordered_grid || request_.is_cooperative)
       run_in_turns();
     else
       run_in_parallel();
@@ -202,6 +231,7 @@ class GridRun {
     bool has_failed = false;
   };
 
+  void make_cooperative();
   void sample_clusters();
   std::uint32_t cluster_at(std::uint32_t position) const noexcept {
     return chosen_clusters_.empty() ? position : chosen_clusters_[position];
@@ -222,6 +252,7 @@ class GridRun {
   std::uint32_t cluster_count_;                 // number of clusters that run
   std::vector<std::uint32_t> chosen_clusters_;  // empty: all
   const std::uint64_t step_limit_;
+  GridWorkspace workspace_;
   const std::stop_token stop_ = platform::current_cancellation();  // of the launching thread
   std::atomic<std::uint32_t> next_{0};
   // The first failed cluster by index, not by time: clusters before it run to their end.
@@ -279,6 +310,19 @@ bool GridRun::take_turn_with_collector(Resident& resident) {
     if (fault.kind == FaultKind::timeout || grid_.image->needs_ordered_grid) throw;
     return false;
   }
+}
+
+void GridRun::make_cooperative() {
+  if (request_.sampled_clusters != 0)
+    refuse("sampled blocks", "a launch whose blocks do not wait for each other",
+           "a cooperative one", "run the whole grid, or a smaller one");
+  if (resident_clusters() < cluster_count_)
+    refuse("grid of a cooperative launch",
+           "at most " + std::to_string(resident_clusters()) +
+               " clusters (blocks), which the device holds at a time",
+           std::to_string(cluster_count_),
+           "launch fewer blocks, each with a loop over its part, or smaller ones");
+  grid_.workspace = workspace_.allocate();
 }
 
 // Selects clusters by the seed; they run in the order of the grid.

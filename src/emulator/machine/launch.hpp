@@ -21,6 +21,7 @@ struct LaunchRequest {
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::array<std::uint32_t, 3> cluster{1, 1, 1};
   std::uint32_t dynamic_shared_bytes = 0;
+  bool is_cooperative = false;  // all CTAs are resident at once and have a workspace in memory
   std::span<const std::byte> parameters;  // laid out by KernelImage::parameter_offset
   std::uint32_t multiprocessors = 132;
   std::uint64_t shared_bytes_per_cta = 232448;  // the device's limit

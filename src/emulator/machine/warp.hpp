@@ -201,6 +201,7 @@ struct Grid {
   std::uint32_t multiprocessors = 132;
   std::vector<std::byte> parameters;  // laid out by KernelImage::parameter_offset
   std::uint64_t seed = 0;
+  std::uint64_t workspace = 0;  // of a cooperative launch; 0: it is none
   std::uint32_t launch_index = 0;                      // %gridid
   std::vector<std::atomic<bool>>* executed = nullptr;  // LaunchRequest::executed
 

@@ -146,6 +146,22 @@ TEST_F(ShadowTest, atomics_do_not_conflict_with_each_other_but_with_plain_access
   EXPECT_EQ(found.other.agent(), 0u);
 }
 
+// They are kept as one access, so that a word that many threads count in stays cheap.
+TEST_F(ShadowTest, atomics_of_several_lanes_conflict_with_plain_accesses_of_each_of_them) {
+  Accessor atomic = first.as_lane(0);
+  atomic.is_atomic = true;
+  for (const int lane : {4, 9, 4}) {
+    atomic.lane = static_cast<std::uint8_t>(lane);
+    ASSERT_TRUE(writes(0, 4, atomic));
+  }
+  EXPECT_FALSE(reads(0, 4, first.as_lane(4))) << "not ordered after lane 9";
+  EXPECT_FALSE(reads(0, 4, second.as_lane(4)));
+  pass(first, second);
+  EXPECT_TRUE(reads(0, 4, second.as_lane(4)));
+  ASSERT_TRUE(writes(4, 4, atomic));
+  EXPECT_TRUE(reads(4, 4, first.as_lane(4))) << "the only lane, without a barrier";
+}
+
 TEST_F(ShadowTest, an_async_read_needs_a_proxy_fence_after_a_generic_write) {
   ASSERT_TRUE(writes(0, 256, first.as_lane(0)));
   pass(first, second);

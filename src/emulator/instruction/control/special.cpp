@@ -127,6 +127,13 @@ LaneValues size_register(const Warp& warp, SpecialRegister which) {
   }
 }
 
+// 1 and 2 hold the address of the grid's workspace, the high word first
+// (cooperative_groups/details/driver_abi.h); 0 in launches that are not cooperative.
+std::uint64_t environment_register(const Grid& grid, std::uint32_t number) noexcept {
+  if (number == 1) return grid.workspace >> 32;
+  return number == 2 ? grid.workspace & 0xffff'ffff : 0;
+}
+
 LaneValues values_of(const Warp& warp, SpecialRegister which, std::uint32_t dimension) {
   const Grid& grid = warp.cta.cluster.grid;
   switch (which) {
@@ -183,10 +190,10 @@ LaneValues values_of(const Warp& warp, SpecialRegister which, std::uint32_t dime
       return size_register(warp, which);
     case SpecialRegister::reserved_smem_offset:
       return all_lanes_of(dimension == 1 ? shared_runtime_offset : 0);
-    // Always 0: the emulator has no performance counters, no %envreg values and no graphs launched
-    // from the device.
-    case SpecialRegister::current_graph_exec:
     case SpecialRegister::envreg:
+      return all_lanes_of(environment_register(grid, dimension));
+    // Always 0: the emulator has no performance counters and no graphs launched from the device.
+    case SpecialRegister::current_graph_exec:
     case SpecialRegister::pm:
       return {};
   }
@@ -254,6 +261,7 @@ bool decode_special_move(DecodeContext& context, const Instruction& instruction,
   operation.flags = special->dimension;
   if (special->which == SpecialRegister::reserved_smem_offset && special->dimension == 1)
     context.require_reserved_shared();
+  if (special->which == SpecialRegister::envreg) context.require_grid_workspace();
   operation.execute = handler_of(form, type);
   context.add_destination(operation, form.operand(0), type);
   return true;

@@ -158,6 +158,7 @@ class ImageBuilder final : public DecodeContext {
 
   void require_ordered_grid() override { image_->needs_ordered_grid = true; }
   void require_reserved_shared() override { image_->shared_begin = shared_runtime_offset; }
+  void require_grid_workspace() override { image_->names_grid_workspace = true; }
 
   [[noreturn]] void refuse(const Instruction& instruction, std::string_view why) override {
     refuse_instruction(instruction, why);
