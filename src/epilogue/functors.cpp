@@ -72,6 +72,10 @@ double largest(DType dtype) {
       return 448;
     case DType::float4_e2m1fn:
       return 6;
+    case DType::float6_e2m3fn:
+      return 7.5;
+    case DType::float6_e3m2fn:
+      return 28;
     case DType::float8_e8m0fnu:
       return std::ldexp(1.0, 127);
     default:

@@ -114,6 +114,8 @@ TEST(Functors, floats_are_held_between_their_largest_numbers) {
   EXPECT_EQ(largest(DType::float8_e4m3fn), 448);
   EXPECT_EQ(largest(DType::float8_e5m2), 57344);
   EXPECT_EQ(largest(DType::float4_e2m1fn), 6);
+  EXPECT_EQ(largest(DType::float6_e2m3fn), 7.5);
+  EXPECT_EQ(largest(DType::float6_e3m2fn), 28);
   EXPECT_TRUE(std::isnan(evaluate<float>(
       linear_combination_clamp({.out = DType::float16, .reads_c = false}), nan, {{"alpha", 1}})));
 }

@@ -39,4 +39,10 @@ constexpr bool is_integer(DType dtype) { return kind_of(dtype) != Kind::floating
 GEMMERY_HOST_DEVICE
 constexpr int bytes_of(DType dtype) { return bits_of(dtype) / 8; }
 
+/// Bytes of a run of elements that begins with a byte, a last part of a byte included.
+GEMMERY_HOST_DEVICE
+constexpr int bytes_of_run(DType dtype, int elements) {
+  return (elements * bits_of(dtype) + 7) / 8;
+}
+
 }  // namespace gemmery::abi

@@ -72,9 +72,34 @@ constexpr bool splits_to_16_bits(MmaMath math) {
   return math == MmaMath::bf16x3 || math == MmaMath::bf16 || splits_to_float16(math);
 }
 
-/// Values of k in one step of fragments.
+/// True for types whose elements kernels decode to 16-bit floats after they are staged.
+GEMMERY_HOST_DEVICE
+constexpr bool is_code(DType dtype) {
+  return bits_of(dtype) <= 8 && bits_of(dtype) != 6 && dtype != DType::float8_e8m0fnu;
+}
+GEMMERY_HOST_DEVICE
+constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+/// True if one operand has 16-bit floats and the other one codes that are decoded to their type.
+GEMMERY_HOST_DEVICE
+constexpr bool decodes_a(const Sm80Design& design) {
+  return is_code(design.a) && is_half(design.b);
+}
+GEMMERY_HOST_DEVICE
+constexpr bool decodes_b(const Sm80Design& design) {
+  return is_half(design.a) && is_code(design.b);
+}
+GEMMERY_HOST_DEVICE
+constexpr bool is_mixed(const Sm80Design& design) { return decodes_a(design) || decodes_b(design); }
+/// The type of A in the instruction.
+GEMMERY_HOST_DEVICE
+constexpr DType multiplied_type(const Sm80Design& design) {
+  return decodes_a(design) ? design.b : design.a;
+}
+
+/// Values of k in one step of fragments: of codes those of two instructions.
 GEMMERY_HOST_DEVICE
 constexpr int step_k(const Sm80Design& design) {
+  if (is_mixed(design)) return 32;
   if (design.accumulator == DType::float64) return design.mma_k > 0 ? design.mma_k : 4;
   return splits_to_16_bits(design.math) ? 16 : 32 / bytes_of(design.a);
 }
@@ -82,7 +107,7 @@ constexpr int step_k(const Sm80Design& design) {
 /// The instruction.
 GEMMERY_HOST_DEVICE
 constexpr MmaShape mma_shape(const Sm80Design& design) {
-  const int k = design.mma_k > 0 ? design.mma_k : step_k(design);
+  const int k = design.mma_k > 0 ? design.mma_k : is_mixed(design) ? 16 : step_k(design);
   if (design.accumulator == DType::float64 && k == 4) return {.m = 8, .n = 8, .k = k};
   return {.m = 16, .n = 8, .k = k};
 }
@@ -131,6 +156,10 @@ constexpr int k_steps(const Sm80Design& design) { return warp_tile_k(design) / s
 
 GEMMERY_HOST_DEVICE
 constexpr FragmentLoad fragment_load(const Sm80Design& design, DType dtype, Major major) {
+  if (is_mixed(design))
+    return !is_code(dtype)       ? FragmentLoad::chunks
+           : bits_of(dtype) == 8 ? FragmentLoad::codes
+                                 : FragmentLoad::nibbles;
   if (dtype == DType::float64) return major == Major::k ? FragmentLoad::pairs : FragmentLoad::words;
   if (splits_to_16_bits(design.math))
     return major == Major::k ? FragmentLoad::pairs : FragmentLoad::split_words;
@@ -306,6 +335,7 @@ constexpr bool is_float8(DType dtype) {
 
 GEMMERY_HOST_DEVICE
 constexpr bool are_mma_operands(DType a, DType b) {
+  if ((is_half(a) && is_code(b)) || (is_code(a) && is_half(b))) return true;
   if (is_integer_byte(a)) return is_integer_byte(b);
   if (is_float8(a)) return is_float8(b);
   return a == b && (a == DType::float16 || a == DType::bfloat16 || a == DType::float32 ||
@@ -319,7 +349,8 @@ constexpr bool is_mma_math(DType a, MmaMath math) {
 }
 
 GEMMERY_HOST_DEVICE
-constexpr bool is_mma_accumulator(DType a, DType accumulator) {
+constexpr bool is_mma_accumulator(DType a, DType b, DType accumulator) {
+  if (bits_of(a) != bits_of(b)) return accumulator == DType::float32;
   if (a == DType::float64) return accumulator == DType::float64;
   if (is_integer_byte(a)) return accumulator == DType::int32;
   return accumulator == DType::float32 || (a == DType::float16 && accumulator == DType::float16);
@@ -329,6 +360,7 @@ constexpr bool is_mma_accumulator(DType a, DType accumulator) {
 GEMMERY_HOST_DEVICE
 constexpr bool has_mma_k(const Sm80Design& design) {
   if (design.mma_k == 0) return true;
+  if (is_mixed(design)) return false;
   if (design.accumulator == DType::float64) return design.mma_k == 8 || design.mma_k == 16;
   return design.mma_k == 8 && step_k(design) == 16 && design.accumulator == DType::float32;
 }
@@ -344,6 +376,15 @@ constexpr bool is_mma_output(DType accumulator, DType out) {
 GEMMERY_HOST_DEVICE
 constexpr bool is_vector_of(DType dtype, int bytes) {
   return is_power_of_two(bytes) && bytes >= bytes_of(dtype) && bytes <= chunk_bytes;
+}
+/// Operands of which one is decoded have adjacent k; elements that share bytes are copied by
+/// cp.async alone.
+GEMMERY_HOST_DEVICE
+constexpr bool has_decoded_layout(const Sm80Design& design) {
+  const auto fits = [](DType dtype, int bytes) { return bits_of(dtype) >= 8 || bytes >= 4; };
+  return !is_mixed(design) ||
+         (design.a_major == Major::k && design.b_major == Major::k &&
+          fits(design.a, design.a_vector_bytes) && fits(design.b, design.b_vector_bytes));
 }
 GEMMERY_HOST_DEVICE
 constexpr bool is_vector_or_none(DType dtype, int bytes) {
@@ -406,13 +447,14 @@ GEMMERY_HOST_DEVICE
 constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 * 1024) {
   using namespace detail;
   if (!are_mma_operands(design.a, design.b)) return Sm80Fault::operand_types;
-  if (!is_mma_math(design.a, design.math)) return Sm80Fault::math;
-  if (!is_mma_accumulator(design.a, design.accumulator)) return Sm80Fault::accumulator;
+  if (!is_mma_math(multiplied_type(design), design.math)) return Sm80Fault::math;
+  if (!is_mma_accumulator(design.a, design.b, design.accumulator)) return Sm80Fault::accumulator;
   if (!has_mma_k(design)) return Sm80Fault::mma_k;
   if (design.has_c && !is_mma_output(design.accumulator, design.c)) return Sm80Fault::c_type;
   if (!is_mma_output(design.accumulator, design.out)) return Sm80Fault::out_type;
   if (!is_vector_of(design.a, design.a_vector_bytes)) return Sm80Fault::a_vector_bytes;
   if (!is_vector_of(design.b, design.b_vector_bytes)) return Sm80Fault::b_vector_bytes;
+  if (!has_decoded_layout(design)) return Sm80Fault::operand_types;
   if (design.has_c && !is_vector_or_none(design.c, design.c_vector_bytes))
     return Sm80Fault::c_vector_bytes;
   if (!is_vector_or_none(design.out, design.out_vector_bytes)) return Sm80Fault::out_vector_bytes;
@@ -444,7 +486,9 @@ constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 
   if (design.groups == GroupSchedule::list && (design.has_indices || design.clears_outside))
     return Sm80Fault::groups;
   if (exceeds_registers_of_persistent_block(design)) return Sm80Fault::groups;
-  if (!accepts_windows(design)) return Sm80Fault::convolution;
+  if (is_mixed(design) && has_groups) return Sm80Fault::groups;
+  if (!accepts_windows(design) || (is_mixed(design) && design.convolution != ConvolutionKind::none))
+    return Sm80Fault::convolution;
   return design.has_indices && !accepts_indices(design) ? Sm80Fault::indices : Sm80Fault::none;
 }
 

@@ -32,7 +32,11 @@ enum class FragmentLoad : unsigned char {
   transposed_matrices,  // the same, transposed: rows are k, elements have 16 bits
   words,                // elements of 32 or 64 bits one by one, rows are k
   pairs,                // 64 bits at a time, rows are the extent: float64, or two float32
-  split_words           // float32 of two k that become one register; rows are k
+  split_words,          // float32 of two k that become one register; rows are k
+  // Of operands of which one is decoded; rows are the extent, and a lane reads eight adjacent k:
+  chunks,  // a chunk of 16-bit numbers
+  codes,   // 8 bytes of codes
+  nibbles  // 4 bytes of codes
 };
 
 /// The swizzle under which the lanes of one load access different banks. `chunks`: per row.
@@ -41,6 +45,14 @@ constexpr ChunkSwizzle swizzle_for(FragmentLoad load, int chunks) {
   // Two adjacent chunks of four rows make up the 128 bytes of a wavefront.
   if (load == FragmentLoad::words || load == FragmentLoad::pairs)
     return {.row_shift = 0, .row_mask = 3, .chunk_shift = 1};
+  // The four lanes of a row read 64 bytes; two rows make up a wavefront.
+  if (load == FragmentLoad::chunks)
+    return {.row_shift = 0, .row_mask = chunks > 4 ? 1 : 0, .chunk_shift = 2};
+  // The four lanes of a row read 32 bytes, two of its chunks.
+  if (load == FragmentLoad::codes) {
+    if (chunks >= 8) return {.row_shift = 0, .row_mask = 3, .chunk_shift = 1};
+    return {.row_shift = 1, .row_mask = chunks == 4 ? 1 : 0, .chunk_shift = 1};
+  }
   // These are every second row.
   if (load == FragmentLoad::split_words) return {.row_shift = 1, .row_mask = 3, .chunk_shift = 1};
   // One chunk of eight rows fills a wavefront; rows shorter than 128 bytes share a line of banks.
@@ -68,11 +80,11 @@ struct StagedOperand {
   GEMMERY_HOST_DEVICE
   constexpr int rows() const { return is_k_staged() ? extent : k; }
   GEMMERY_HOST_DEVICE
-  constexpr int row_bytes() const { return (is_k_staged() ? k : extent) * bytes_of(dtype); }
+  constexpr int row_bytes() const { return bytes_of_run(dtype, is_k_staged() ? k : extent); }
   GEMMERY_HOST_DEVICE
   constexpr int chunks() const { return row_bytes() / chunk_bytes; }
   GEMMERY_HOST_DEVICE
-  constexpr int chunk_elements() const { return chunk_bytes / bytes_of(dtype); }
+  constexpr int chunk_elements() const { return 8 * chunk_bytes / bits_of(dtype); }
   GEMMERY_HOST_DEVICE
   constexpr int bytes() const { return rows() * row_bytes(); }
   GEMMERY_HOST_DEVICE
@@ -104,7 +116,9 @@ constexpr int fragment_offset(const StagedOperand& operand, Side side, int first
   const int eighth = lane / 8 % 2;  // the matrix of ldmatrix.x4 of which the lane addresses a row
   const int half = lane / 16;
   const int elements = operand.chunk_elements();
-  const auto in_chunk = [&](int element) { return element % elements * bytes_of(operand.dtype); };
+  const auto in_chunk = [&](int element) {
+    return bytes_of_run(operand.dtype, element % elements);
+  };
   switch (operand.load) {
     case FragmentLoad::matrices: {
       // A: rows, rows + 8, then the next chunk of both; B: both chunks of a block, then of the
@@ -120,6 +134,12 @@ constexpr int fragment_offset(const StagedOperand& operand, Side side, int first
     }
     case FragmentLoad::pairs: {
       const int k = first_k + in_group * (operand.dtype == DType::float64 ? 1 : 2);
+      return operand.offset(first + group, k / elements) + in_chunk(k);
+    }
+    case FragmentLoad::chunks:
+    case FragmentLoad::codes:
+    case FragmentLoad::nibbles: {
+      const int k = first_k + 8 * in_group;
       return operand.offset(first + group, k / elements) + in_chunk(k);
     }
     case FragmentLoad::words:

@@ -201,10 +201,14 @@ class Sm80Gemm {
                                                        unsigned extents, unsigned k) {
     const unsigned line = operand.is_k_adjacent ? extent : k;
     const unsigned along = operand.is_k_adjacent ? k : extent;
-    constexpr int bytes = abi::bytes_of(operand.dtype);
-    return {.data = matrix_of_batch<bytes>(matrix.data, matrix.batch_stride, batch) +
-                    (line * matrix.line_stride + along) * bytes,
-            .line_bytes = matrix.line_stride * bytes,
+    constexpr int bits = abi::bits_of(operand.dtype);
+    constexpr int bytes = bits / 8;
+    const auto bytes_of = [](abi::Int64 elements) {
+      return bits < 8 ? elements * bits / 8 : elements * bytes;
+    };
+    return {.data = matrix_of_batch<bytes, bits>(matrix.data, matrix.batch_stride, batch) +
+                    bytes_of(line * matrix.line_stride + along),
+            .line_bytes = bytes_of(matrix.line_stride),
             .extent_left = extents - extent};
   }
 

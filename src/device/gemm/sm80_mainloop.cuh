@@ -7,6 +7,7 @@
 #include <device/abi/sm80_design.hpp>
 #include <device/copy/chunked_operand.cuh>
 #include <device/copy/windowed_operand.cuh>
+#include <device/mma/decoded_fragment.cuh>
 #include <device/mma/fragments.cuh>
 #include <device/mma/warp_mma.cuh>
 #include <device/ptx/async_copy.cuh>
@@ -34,9 +35,13 @@ class Sm80Mainloop {
   using ReaderB = FragmentReader<b, abi::Side::b, Blocks::columns, step_k>;
 
   /// The fragments of a step, as the mmas take them.
+  using FactorA =
+      typename FactorOf<design, abi::Side::a, SplitFragment<design.math, ReaderA::registers>>::Type;
+  using FactorB =
+      typename FactorOf<design, abi::Side::b, SplitFragment<design.math, ReaderB::registers>>::Type;
   struct Factors {
-    SplitFragment<design.math, ReaderA::registers> a[Blocks::rows];
-    SplitFragment<design.math, ReaderB::registers> b[Blocks::columns];
+    FactorA a[Blocks::rows];
+    FactorB b[Blocks::columns];
   };
 
   // Registers of a thread: the limit; those of accumulators, including the separate ones of a step
@@ -48,14 +53,15 @@ class Sm80Mainloop {
   static constexpr int loaded_registers =
       Blocks::rows * ReaderA::registers + Blocks::columns * ReaderB::registers;
   static constexpr int factor_registers =
-      Blocks::rows * SplitFragment<design.math, ReaderA::registers>::registers_in_all +
-      Blocks::columns * SplitFragment<design.math, ReaderB::registers>::registers_in_all;
+      Blocks::rows * FactorA::registers_in_all + Blocks::columns * FactorB::registers_in_all;
   static constexpr int ahead_registers =
       splits_loaded_blocks ? factor_registers + ReaderA::registers + ReaderB::registers
                            : loaded_registers;
   // The 16-bit factors of a step, if an mma of 8-bit floats converts them.
   static constexpr int widened_registers =
-      abi::detail::is_float8(design.a) && ptx::widens_f8 ? 2 * factor_registers : 0;
+      !abi::is_mixed(design) && abi::detail::is_float8(design.a) && ptx::widens_f8
+          ? 2 * factor_registers
+          : 0;
   static constexpr int address_registers = 30;  // about
 
  public:

@@ -28,7 +28,10 @@ class FragmentReader {
   /// 32-bit registers of a block: for float64 one number for every four k; for float32 that is
   /// converted to 16 bits two numbers for each register of the mma.
   static constexpr int registers =
-      (is_double                                                                    ? step_k / 2
+      (form == abi::FragmentLoad::chunks                                            ? 4
+       : form == abi::FragmentLoad::codes                                           ? 2
+       : form == abi::FragmentLoad::nibbles                                         ? 1
+       : is_double                                                                  ? step_k / 2
        : form == abi::FragmentLoad::pairs || form == abi::FragmentLoad::split_words ? 4
                                                                                     : 2) *
       parts;
@@ -45,6 +48,9 @@ class FragmentReader {
     if constexpr (form == abi::FragmentLoad::transposed_matrices)
       load_transposed(values, tile, step);
     if constexpr (form == abi::FragmentLoad::words) load_words(values, tile, step);
+    if constexpr (form == abi::FragmentLoad::chunks || form == abi::FragmentLoad::codes ||
+                  form == abi::FragmentLoad::nibbles)
+      load_adjacent(values, tile, step);
     if constexpr (form == abi::FragmentLoad::pairs || form == abi::FragmentLoad::split_words) {
 #pragma unroll
       for (int index = 0; index < count; ++index) load_block(values[index], tile, step, index);
@@ -95,6 +101,22 @@ class FragmentReader {
         unsigned both[4];
         ptx::ldmatrix_x4_trans(both, moved(tile, step * step_k, index));
         give(values, index, both);
+      }
+    }
+  }
+
+  /// Loads eight adjacent k of each row of a block; rows are the extent.
+  __device__ __forceinline__ void load_adjacent(Fragments& values, unsigned tile, int step) const {
+    constexpr int step_chunks = step_k / operand.chunk_elements();
+    constexpr int words = registers / parts;
+#pragma unroll
+    for (int index = 0; index < count; ++index) {
+#pragma unroll
+      for (int part = 0; part < parts; ++part) {
+        const auto loaded = ptx::ld_shared_registers<4 * words>(
+            moved(tile, block * index + 8 * part, step * step_chunks));
+#pragma unroll
+        for (int at = 0; at < words; ++at) values[index][part * words + at] = loaded.words[at];
       }
     }
   }

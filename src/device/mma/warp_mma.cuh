@@ -77,11 +77,13 @@ struct WarpMma {
   using Register = typename Accumulator::Register;
 
   /// sums += a * b, for one block of rows and one of columns.
-  template <int a_registers, int b_registers>
-  __device__ __forceinline__ static void multiply(
-      Register (&sums)[Accumulator::registers], const SplitFragment<design.math, a_registers>& a,
-      const SplitFragment<design.math, b_registers>& b) {
-    if constexpr (SplitFragment<design.math, a_registers>::has_low) {
+  template <class FactorA, class FactorB>
+  __device__ __forceinline__ static void multiply(Register (&sums)[Accumulator::registers],
+                                                  const FactorA& a, const FactorB& b) {
+    if constexpr (abi::is_mixed(design)) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) multiply_half(sums, a.high, b.high, half);
+    } else if constexpr (products_of(design.math) == 3) {
       // Tensor cores truncate sums towards zero; over a long k that costs more than splitting
       // gains. So the products of a step are added up separately, the small ones first, and rounded
       // to nearest when they are added to the accumulators.
@@ -98,7 +100,16 @@ struct WarpMma {
 
  private:
   static constexpr bool is_bfloat16 =
-      design.a != DType::float16 && !abi::splits_to_float16(design.math);
+      abi::multiplied_type(design) != DType::float16 && !abi::splits_to_float16(design.math);
+
+  /// One of the two mmas of a step of decoded codes.
+  __device__ __forceinline__ static void multiply_half(Register (&sums)[Accumulator::registers],
+                                                       const unsigned (&a)[8],
+                                                       const unsigned (&b)[4], int half) {
+    const unsigned of_a[4]{a[4 * half], a[4 * half + 1], a[4 * half + 2], a[4 * half + 3]};
+    const unsigned of_b[2]{b[2 * half], b[2 * half + 1]};
+    ptx::mma_m16n8k16<is_bfloat16>(sums, of_a, of_b);
+  }
 
   template <int a_registers, int b_registers>
   __device__ __forceinline__ static void multiply_once(Register (&sums)[Accumulator::registers],

@@ -9,12 +9,14 @@ namespace gemmery::device {
 
 /// The address of one matrix. Matrices are `batch_stride` elements apart, or their addresses are in
 /// an array.
-template <int element_bytes>
+template <int element_bytes, int element_bits = 8 * element_bytes>
 __device__ __forceinline__ char* matrix_of_batch(const void* data, abi::Int64 batch_stride,
                                                  unsigned batch) {
   if (batch_stride == abi::by_pointers)
     return ptx::ld_global_nc_address(static_cast<void* const*>(data) + batch);
-  const auto offset = static_cast<abi::Int64>(batch) * batch_stride * element_bytes;
+  const abi::Int64 elements = static_cast<abi::Int64>(batch) * batch_stride;
+  const abi::Int64 offset =
+      element_bits < 8 ? elements * element_bits / 8 : elements * element_bytes;
   return static_cast<char*>(const_cast<void*>(data)) + offset;
 }
 

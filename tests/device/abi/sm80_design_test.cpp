@@ -47,7 +47,10 @@ int bytes_of_load(const StagedOperand& operand) {
     case FragmentLoad::matrices:
     case FragmentLoad::transposed_matrices:
       return 16;
+    case FragmentLoad::chunks:
+      return 16;
     case FragmentLoad::pairs:
+    case FragmentLoad::codes:
       return 8;
     default:
       return operand.dtype == DType::float64 ? 8 : 4;
@@ -102,7 +105,7 @@ TEST(Sm80Design, no_access_to_shared_memory_meets_another_in_a_bank) {
           const StagedOperand operand = side == Side::a ? staged_a(design) : staged_b(design);
           const std::string key =
               std::to_string(static_cast<int>(operand.load)) + " " +
-              std::to_string(bytes_of(operand.dtype)) + " " + std::to_string(operand.extent) + "x" +
+              std::to_string(bits_of(operand.dtype)) + " " + std::to_string(operand.extent) + "x" +
               std::to_string(operand.k) + " " + std::to_string(operand.vector_bytes) + " " +
               std::to_string(operand.is_k_adjacent) + " " + std::to_string(thread_count(design)) +
               " " + std::to_string(static_cast<int>(side));

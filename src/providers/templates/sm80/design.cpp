@@ -35,6 +35,14 @@ constexpr TileShape shapes[] = {
     {32, 64, 128, 1, 2, 2, 4},   {16, 128, 128, 1, 4, 1, 5}, {16, 64, 128, 1, 2, 2, 5},
     {128, 16, 128, 4, 1, 1, 5},  {64, 16, 128, 2, 1, 2, 5},  {32, 32, 128, 1, 1, 4, 4},
 };
+// One operand of 16-bit floats, the other one of codes: a step of fragments has 32 k, and decoded
+// fragments of a step leave room for 64 accumulators. `k_bytes` counts bytes of the floats.
+constexpr TileShape mixed_shapes[] = {
+    {128, 128, 128, 2, 4, 1, 3}, {128, 64, 128, 2, 2, 1, 4}, {64, 128, 128, 2, 2, 1, 4},
+    {64, 64, 128, 2, 2, 1, 4},   {32, 128, 128, 1, 4, 1, 4}, {128, 32, 128, 4, 1, 1, 4},
+    {16, 128, 128, 1, 4, 1, 5},  {128, 16, 128, 4, 1, 1, 5}, {16, 64, 256, 1, 2, 2, 4},
+    {64, 16, 256, 2, 1, 2, 4},
+};
 // float64 accumulators take four times as many bytes for each element of an operand.
 constexpr TileShape double_shapes[] = {
     {128, 64, 128, 4, 2, 1, 3}, {64, 128, 128, 2, 4, 1, 3}, {64, 64, 128, 2, 2, 1, 4},
@@ -67,6 +75,7 @@ constexpr TileShape split_shapes[] = {
 };
 
 std::span<const TileShape> shapes_of(const OperandRules& rules) {
+  if (is_mixed_sm80(rules.a.dtype, rules.b.dtype)) return mixed_shapes;
   if (rules.a.dtype == DType::float64) return double_shapes;
   if (rules.a.dtype != DType::float32) return shapes;
   return operation::product_count(rules.math) > 1 ? std::span<const TileShape>(split_shapes)
@@ -80,7 +89,8 @@ constexpr DType integer_outputs[] = {DType::int32, DType::int8, DType::uint8, DT
 Sm80Tile tile_of(const TileShape& shape, std::uint8_t mma_k, const OperandRules& rules) noexcept {
   return {.m = shape.m,
           .n = shape.n,
-          .k = static_cast<std::uint16_t>(shape.k_bytes / byte_width(rules.a.dtype)),
+          .k = static_cast<std::uint16_t>(
+              shape.k_bytes / byte_width(multiplied_type(rules.a.dtype, rules.b.dtype))),
           .warps_m = shape.warps_m,
           .warps_n = shape.warps_n,
           .warps_k = shape.warps_k,
@@ -114,6 +124,7 @@ bool has_room_for_copies(const abi::Sm80Design& design) noexcept {
   if ((design.has_indices || design.clears_outside || is_wgrad) && words >= 128 &&
       design.a == abi::DType::float32 && abi::k_steps(design) > 2)
     return false;
+  if (abi::is_mixed(design)) return true;
   if (has_elements && abi::bytes_of(design.a) == 1 && words >= 128) return false;
   if (abi::detail::is_float8(design.a) &&
       (words >= 64 && (abi::k_steps(design) > 2 || has_elements)))
@@ -126,7 +137,7 @@ bool has_room_for_copies(const abi::Sm80Design& design) noexcept {
 // --- types --------------------------------------------------------------------------------------
 
 std::optional<abi::MmaMath> sm80_math(DType a, DType b, DType accumulator, Math math) noexcept {
-  const bool is_float8 = abi::detail::is_float8(abi_type(a));
+  const bool is_float8 = !is_mixed_sm80(a, b) && abi::detail::is_float8(abi_type(a));
   std::optional<abi::MmaMath> form;
   switch (math) {
     case Math::native:
@@ -161,9 +172,23 @@ std::optional<abi::MmaMath> sm80_math(DType a, DType b, DType accumulator, Math 
   }
   using namespace abi::detail;
   const bool fits = form && are_mma_operands(abi_type(a), abi_type(b)) &&
-                    is_mma_math(abi_type(a), *form) &&
-                    is_mma_accumulator(abi_type(a), abi_type(accumulator));
+                    is_mma_math(abi_type(multiplied_type(a, b)), *form) &&
+                    is_mma_accumulator(abi_type(a), abi_type(b), abi_type(accumulator));
   return fits ? form : std::nullopt;
+}
+
+bool is_mixed_sm80(DType a, DType b) noexcept {
+  return (abi::is_half(abi_type(a)) && abi::is_code(abi_type(b))) ||
+         (abi::is_code(abi_type(a)) && abi::is_half(abi_type(b)));
+}
+
+DType multiplied_type(DType a, DType b) noexcept {
+  return is_mixed_sm80(a, b) && abi::is_code(abi_type(a)) ? b : a;
+}
+
+std::span<const DType> sm80_codes() noexcept {
+  static constexpr std::array all{DType::float4_e2m1fn, DType::float8_e4m3fn, DType::float8_e5m2};
+  return all;
 }
 
 std::span<const Sm80Products> sm80_products() {
@@ -209,6 +234,15 @@ std::vector<OperandRule> sm80_input_rules(DType dtype) {
     if (element < 4) rules.push_back({dtype, layout, 4});
     rules.push_back({dtype, layout, element});
   }
+  return rules;
+}
+
+std::vector<OperandRule> sm80_mixed_input_rules(DType dtype, bool is_a) {
+  std::vector<OperandRule> rules = sm80_input_rules(dtype);
+  std::erase_if(rules, [&](const OperandRule& rule) {
+    return rule.layout != (is_a ? LayoutRule::row : LayoutRule::column) ||
+           (is_packed(dtype) && rule.alignment < 4);
+  });
   return rules;
 }
 
@@ -281,6 +315,12 @@ Sm80Tile with_split(Sm80Tile tile, abi::SplitMode mode, std::uint16_t slices) no
 Sm80Tile with_groups(Sm80Tile tile, abi::GroupSchedule schedule) noexcept {
   tile.groups = schedule;
   return tile;
+}
+
+std::optional<Sm80Tile> scheduled_tile(const Sm80Tile& tile, const OperandRules& rules,
+                                       abi::GroupSchedule schedule) noexcept {
+  const Sm80Tile scheduled = with_groups(tile, schedule);
+  return abi::is_legal(sm80_design(rules, scheduled)) ? std::optional(scheduled) : std::nullopt;
 }
 
 Sm80GroupForm group_form(const Groups& groups) noexcept {

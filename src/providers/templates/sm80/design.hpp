@@ -74,12 +74,24 @@ struct Sm80Products {
   Math math;
 };
 std::span<const Sm80Products> sm80_products();
+
+// True if one type is float16 or bfloat16 and the other one has codes that kernels decode to it;
+// the type of the products.
+bool is_mixed_sm80(DType a, DType b) noexcept;
+DType multiplied_type(DType a, DType b) noexcept;
+// The types of codes of listed kernels. Integers are multiplied by floats only with a scale.
+std::span<const DType> sm80_codes() noexcept;
+
 std::span<const DType> sm80_outputs(DType accumulator) noexcept;
 
 // The operand rules that discovery offers for this type: of A and B, and of out and C. By name, a
 // kernel may have any alignment from the element's width to 16 bytes.
 std::vector<OperandRule> sm80_input_rules(DType dtype);
 std::vector<OperandRule> sm80_output_rules(DType dtype);
+
+// For operands of which one is decoded: adjacent along k; elements that share bytes in units of at
+// least 4 bytes.
+std::vector<OperandRule> sm80_mixed_input_rules(DType dtype, bool is_a);
 
 // For convolutions, whose channels are adjacent: also 8 bytes.
 std::vector<OperandRule> sm80_conv_input_rules(DType dtype);
@@ -106,6 +118,9 @@ Sm80Tile with_split(Sm80Tile tile, abi::SplitMode mode, std::uint16_t slices) no
 
 // The same tile in a grouped kernel.
 Sm80Tile with_groups(Sm80Tile tile, abi::GroupSchedule schedule) noexcept;
+// The same, if the design has registers for the schedule.
+std::optional<Sm80Tile> scheduled_tile(const Sm80Tile& tile, const OperandRules& rules,
+                                       abi::GroupSchedule schedule) noexcept;
 
 // True if the kernel computes out^T = B^T A^T: for a column-major out, or for columns by index,
 // which are then rows.

@@ -22,6 +22,7 @@
 #include "providers/templates/problem_list.hpp"
 #include "providers/templates/sm80/convolution.hpp"
 #include "providers/templates/sm80/design.hpp"
+#include "providers/templates/sm80/listed.hpp"
 #include "providers/templates/sm80/prediction.hpp"
 #include "runtime/portable_targets.hpp"
 
@@ -36,10 +37,11 @@ std::span<const Target> targets_from(int architecture) {
   return all.subspan(static_cast<std::size_t>(first - all.begin()));
 }
 
-// The targets on which some kernel multiplies the type.
-std::span<const Target> targets_of(DType a) {
+// The targets on which some kernel multiplies the types.
+std::span<const Target> targets_of(DType a, DType b) {
   constexpr int first_with_float8 = 89;
-  return targets_from(bit_width(a) == 8 && !is_integer(a) ? first_with_float8 : 0);
+  const bool is_float8 = bit_width(a) == 8 && !is_integer(a) && !is_mixed_sm80(a, b);
+  return targets_from(is_float8 ? first_with_float8 : 0);
 }
 
 std::span<const Target> targets_of(const Kernel& kernel) {
@@ -47,7 +49,8 @@ std::span<const Target> targets_of(const Kernel& kernel) {
   // ptxas 13.0 spills in most of these (29 of 40 designs of int8), and simt serves.
   constexpr int first_that_spills_bytes = 120;
   if (abi::needs_sm90_mma(sm80_design(kernel))) return targets_from(first_with_wide_doubles);
-  const std::span<const Target> all = targets_of(kernel.operands().a.dtype);
+  const std::span<const Target> all =
+      targets_of(kernel.operands().a.dtype, kernel.operands().b.dtype);
   if (!transposes_few_bytes(kernel.operands(), sm80_tile(kernel).conv)) return all;
   return all.first(all.size() - targets_from(first_that_spills_bytes).size());
 }
@@ -67,17 +70,21 @@ std::string find_sm80_group_failure(const GemmProblem& problem) {
 // The first constraint on types that the whole family fails, in words; empty if it supports them.
 std::string find_type_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
-  std::string failure = find_device_failure(targets_of(problem.a.dtype), query.device);
+  std::string failure =
+      find_device_failure(targets_of(problem.a.dtype, problem.b.dtype), query.device);
   if (!failure.empty()) return failure;
   if (!sm80_math(problem.a.dtype, problem.b.dtype, problem.accumulator, problem.math)) {
     return fmt::format(
-        "types: expected 16-bit floats of one type, float64, 8-bit integers, 8-bit floats with "
-        "math=fp8_fast, or float32 with math=tf32, tf32x3, bf16x3, f16x3, bf16 or f16, got {} "
-        "times {} in {}, "
-        "math={}",
+        "types: expected 16-bit floats of one type, or with codes of 4 or 8 bits, float64, 8-bit "
+        "integers, 8-bit floats with math=fp8_fast, or float32 with math=tf32, tf32x3, bf16x3, "
+        "f16x3, bf16 or f16, got {} times {} in {}, math={}",
         name(problem.a.dtype), name(problem.b.dtype), name(problem.accumulator),
         name(problem.math));
   }
+  if (is_mixed_sm80(problem.a.dtype, problem.b.dtype) && (problem.groups || problem.convolution))
+    return fmt::format("types: expected equal types in {}, got {} times {}",
+                       problem.groups ? "groups" : "a convolution", name(problem.a.dtype),
+                       name(problem.b.dtype));
   failure = find_output_failure(sm80_outputs(problem.accumulator), problem);
   if (failure.empty() && problem.convolution) return find_sm80_conv_failure(problem);
   return failure.empty() && problem.groups ? find_sm80_group_failure(problem) : failure;
@@ -116,6 +123,7 @@ std::vector<OperandRules> fitting_rules(const GemmProblem& problem) {
   const abi::IndexedExtent indexed = form_of(problem).indexed;
   const auto& [m, n, k] = std::array{problem.m, problem.n, problem.k};
   const auto input_rules = [&](DType dtype, bool is_a) {
+    if (is_mixed_sm80(problem.a.dtype, problem.b.dtype)) return sm80_mixed_input_rules(dtype, is_a);
     if (!problem.convolution) return sm80_input_rules(dtype);
     auto rules = sm80_conv_input_rules(dtype);
     std::erase_if(rules, [&](const OperandRule& rule) {
@@ -199,6 +207,9 @@ std::string find_failure_of_kernels(const Sm80Family& family, const Query& query
   if (all.empty() && problem.groups && problem.groups->have_indices())
     return "layouts: expected adjacent elements in rows of A (columns of B) that are found by "
            "indices, and in rows or columns of the other operand, got other strides";
+  if (all.empty() && is_mixed_sm80(problem.a.dtype, problem.b.dtype))
+    return "layouts: expected A in rows and B in columns of adjacent elements, codes of 4 bits "
+           "aligned to 4 bytes, got other strides";
   if (all.empty())
     return "layouts: expected A and B with rows or columns of adjacent elements, got other strides";
   const OperandRules& rules = all.front();
@@ -268,8 +279,7 @@ Status check_convolution(const Kernel& kernel, const GemmProblem& problem) {
 template <class Add>
 void walk_schedule(const Sm80Tile& tile, const OperandRules& rules, abi::GroupSchedule schedule,
                    Add&& add) {
-  const Sm80Tile scheduled = with_groups(tile, schedule);
-  if (abi::is_legal(sm80_design(rules, scheduled))) add(scheduled);
+  if (const auto scheduled = scheduled_tile(tile, rules, schedule)) add(*scheduled);
 }
 
 // Calls add(tile) for the schedules of a tile that support the groups.
@@ -303,74 +313,6 @@ void walk_splits(const Sm80Tile& tile, const OperandRules& rules, const Query& q
   }
   if (waves > 0.6 && waves < 8 && k_blocks >= 2 * fewest_blocks)
     add(with_split(tile, abi::SplitMode::stream, 1));
-}
-
-constexpr abi::GroupSchedule group_schedules[] = {
-    abi::GroupSchedule::device, abi::GroupSchedule::persistent, abi::GroupSchedule::host};
-
-// Calls add(tile) for the listed kernels of groups: every schedule for rows in order, for rows by
-// index, and with zeros outside. A problem may need both of the latter.
-template <class Add>
-void walk_group_forms(const OperandRules& rules, Add&& add) {
-  constexpr Sm80GroupForm forms[] = {{},
-                                     {.clears_outside = true},
-                                     {.indexed = abi::IndexedExtent::rows},
-                                     {.indexed = abi::IndexedExtent::columns}};
-  for (const Sm80GroupForm& form : forms) {
-    if (!takes_indices(rules, form.indexed)) continue;
-    for (const Sm80Tile& tile : sm80_tiles(rules, form))
-      for (const abi::GroupSchedule schedule : group_schedules)
-        walk_schedule(tile, rules, schedule, add);
-  }
-  for (const Sm80Tile& tile : sm80_tiles(rules)) add(with_groups(tile, abi::GroupSchedule::list));
-}
-
-// Calls add(tile) for the listed kernels of convolutions.
-template <class Add>
-void walk_convolutions(const OperandRules& rules, Add&& add) {
-  for (std::size_t conv = 1; conv < sm80_conv_count; ++conv) {
-    if (!takes_conv_layouts(rules, static_cast<Sm80Conv>(conv))) continue;
-    for (const Sm80Tile& tile : sm80_tiles(rules, {}, static_cast<Sm80Conv>(conv))) add(tile);
-  }
-}
-
-// Rules for A or B in the list of all kernels. For grouped kernels these are the widest accesses
-// and single elements; a problem may get others.
-std::vector<OperandRule> listed_input_rules(DType dtype, bool has_groups) {
-  std::vector<OperandRule> rules = sm80_input_rules(dtype);
-  if (has_groups)
-    std::erase_if(rules, [&](const OperandRule& rule) {
-      return rule.alignment != widest_access && rule.alignment != byte_width(dtype);
-    });
-  return rules;
-}
-
-// Calls visit(rules) for the rules of listed kernels for operands of these types. In grouped
-// kernels C has the type of out.
-template <class Visit>
-void walk_rules(const Sm80Products& products, bool has_groups, Visit&& visit) {
-  const auto outputs = sm80_outputs(products.accumulator);
-  const auto output_rules = has_groups ? sm80_grouped_output_rules : sm80_output_rules;
-  for (const OperandRule& a : listed_input_rules(products.a, has_groups))
-    for (const OperandRule& b : listed_input_rules(products.b, has_groups))
-      for (const DType out : outputs)
-        for (const OperandRule& out_rule : output_rules(out)) {
-          OperandRules rules{.a = a,
-                             .b = b,
-                             .c = {},
-                             .out = out_rule,
-                             .accumulator = products.accumulator,
-                             .math = products.math};
-          visit(rules);
-          rules.has_c = true;
-          for (const DType c : outputs) {
-            if (has_groups && c != out) continue;
-            const bool is_single = out_rule.alignment == byte_width(out);
-            rules.c = {c, out_rule.layout,
-                       is_single ? static_cast<std::uint8_t>(byte_width(c)) : out_rule.alignment};
-            visit(rules);
-          }
-        }
 }
 
 }  // namespace
@@ -438,18 +380,9 @@ void Sm80Family::explain(const Query& query, std::vector<Reason>& reasons) const
 }
 
 void Sm80Family::enumerate(const std::function<void(const Kernel&)>& visit) const {
-  const auto visit_rules = [&](const OperandRules& rules, bool has_groups) {
-    const auto add = [&](const Sm80Tile& tile) {
-      visit(Kernel(*this, rules, DesignBytes::of(tile)));
-    };
-    if (!has_groups) return static_cast<void>(std::ranges::for_each(sm80_tiles(rules), add));
-    walk_group_forms(rules, add);
-    walk_convolutions(rules, add);
-  };
-  for (const bool has_groups : {false, true})
-    for (const Sm80Products& products : sm80_products())
-      walk_rules(products, has_groups,
-                 [&](const OperandRules& rules) { visit_rules(rules, has_groups); });
+  for_each_listed_sm80([&](const OperandRules& rules, const Sm80Tile& tile) {
+    visit(Kernel(*this, rules, DesignBytes::of(tile)));
+  });
 }
 
 // --- metadata -----------------------------------------------------------------------------------

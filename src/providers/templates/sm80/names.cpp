@@ -113,7 +113,7 @@ std::optional<GroupWord> read_group_word(std::string_view word) {
 
 // A kernel may have any alignment; discovery offers some.
 bool is_input(const OperandRule& rule) noexcept {
-  return rule.layout != LayoutRule::any &&
+  return rule.layout != LayoutRule::any && rule.alignment >= byte_width(rule.dtype) &&
          abi::detail::is_vector_of(abi_type(rule.dtype), rule.alignment);
 }
 bool is_output(const OperandRule& rule) noexcept {

@@ -51,6 +51,8 @@ double efficiency_of(const Sm80Tile& tile, const OperandRules& rules, Target dev
   if (rules.a.dtype == DType::float64 && device.architecture == 90)
     return 0.97 / (1 + 0.3 * fragments);
   double efficiency = 0.9 / (1 + 1.2 * fragments);
+  // Instructions that decode codes share the issue slots of the mmas; an estimate.
+  if (is_mixed_sm80(rules.a.dtype, rules.b.dtype)) efficiency *= 0.6;
   // Narrow copies cost instructions: copies of 4 bytes take four times as many, elements through
   // registers more.
   for (const OperandRule& rule : {rules.a, rules.b}) {
@@ -181,7 +183,8 @@ Sm80Prediction::Sm80Prediction(const GemmProblem& problem, const OperandRules& t
       device_(device),
       groups_(problem.groups ? problem.l : 0),
       epilogue_us_(epilogue_us(problem_, device)),
-      fma_per_clock_(mma_per_clock(types.a.dtype, types.accumulator, types.math, device.target) /
+      fma_per_clock_(mma_per_clock(multiplied_type(types.a.dtype, types.b.dtype), types.accumulator,
+                                   types.math, device.target) /
                      splitting_factor(types.math)) {}
 
 double Sm80Prediction::microseconds(const Sm80Tile& tile, const OperandRules& rules) const {
