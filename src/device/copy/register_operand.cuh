@@ -11,7 +11,7 @@
 
 namespace gemmery::device {
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class RegisterOperand {
  public:
   static constexpr int blocks = abi::blocks_per_consumer(design);

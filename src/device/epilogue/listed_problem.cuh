@@ -18,7 +18,7 @@ struct ListOf<true> {
 };
 
 /// The parameters of a kernel for lists, which begin with `params`.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ const auto& with_list(const abi::Sm90Params& params) {
   return reinterpret_cast<const abi::Sm90ListParams<typename ListOf<design.has_c>::Type>&>(params);
 }
@@ -32,7 +32,7 @@ __device__ __forceinline__ abi::RowMajorMatrix matrix_of_problem(const void* dat
 
 /// The matrix in which a tile is stored: that of its problem, which is row major, since the kernel
 /// computes the transpose if out is column major; or that of the launch.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ decltype(auto) out_of(const abi::Sm90Params& params, unsigned batch) {
   if constexpr (design.has_list) {
     const auto& list = with_list<design>(params).list.problems;
@@ -43,7 +43,7 @@ __device__ __forceinline__ decltype(auto) out_of(const abi::Sm90Params& params, 
 }
 
 /// The same for C.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ decltype(auto) addend_of(const abi::Sm90Params& params, unsigned batch) {
   if constexpr (design.has_list) {
     const auto& list = with_list<design>(params).list;

@@ -31,7 +31,7 @@ __device__ __forceinline__ const abi::Sm90PhaseParams& with_phases(const abi::Sm
 }
 
 /// The ends of rows and columns: those of out, of a phase of its pixels, or of a tile's group.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ unsigned row_end(const abi::Sm90Params& params,
                                             const OutputPlace& place) {
   if constexpr (design.has_groups) return place.row_end;
@@ -39,7 +39,7 @@ __device__ __forceinline__ unsigned row_end(const abi::Sm90Params& params,
   return params.m;
 }
 /// A row of out's matrix by its number in a phase.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ unsigned matrix_row(const abi::DgradPhase& phase, unsigned row) {
   const auto pixel = count_pixels<design.dimensions>(phase.window, row);
   unsigned found = phase.first_row + static_cast<unsigned>(pixel.image) * phase.image_rows;
@@ -49,7 +49,7 @@ __device__ __forceinline__ unsigned matrix_row(const abi::DgradPhase& phase, uns
   return found;
 }
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ unsigned column_end(const abi::Sm90Params& params,
                                                const OutputPlace& place) {
   if constexpr (design.has_groups) return place.column_end;

@@ -13,7 +13,7 @@
 
 namespace gemmery::device {
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class RowPairStore {
  public:
   static constexpr int words = StagingWriter<design>::words;

@@ -25,7 +25,7 @@
 
 namespace gemmery::device {
 
-template <abi::Sm90Design design, class Epilogue>
+template <const abi::Sm90Design& design, class Epilogue>
 class StagedInputs {
  public:
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
@@ -396,7 +396,7 @@ class StagedInputs {
 };
 
 /// Tells ProgramRows which inputs it has to read.
-template <abi::Sm90Design design, class Epilogue>
+template <const abi::Sm90Design& design, class Epilogue>
 struct DirectInputs {
   GEMMERY_HOST_DEVICE
   static constexpr bool reads(int input) {

@@ -13,7 +13,7 @@
 
 namespace gemmery::device {
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class StagingWriter {
  public:
   static constexpr int columns = abi::staging_columns(design);

@@ -19,7 +19,7 @@ namespace gemmery::device {
 
 /// `source`: the shared address of the warp's 16 rows of a staging tile; `corner`: their place in
 /// out. All lanes of a warp call it, after all have written.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class ThreadStore {
  public:
   __device__ __forceinline__ ThreadStore(const abi::Sm90Params& params, unsigned lane)

@@ -15,7 +15,7 @@
 namespace gemmery::device {
 
 /// alpha, of the problem of a list or of all, in the compute type of the epilogue.
-template <abi::Sm90Design design, class Compute>
+template <const abi::Sm90Design& design, class Compute>
 __device__ __forceinline__ decltype(auto) alpha_of(const abi::Sm90Params& params, unsigned batch) {
   if constexpr (design.has_list)
     return static_cast<Compute>(with_list<design>(params).list.problems.alpha[batch]);
@@ -24,7 +24,7 @@ __device__ __forceinline__ decltype(auto) alpha_of(const abi::Sm90Params& params
   else
     return static_cast<const Compute&>(params.alpha);
 }
-template <abi::Sm90Design design, class Compute>
+template <const abi::Sm90Design& design, class Compute>
 __device__ __forceinline__ decltype(auto) beta_of(const abi::Sm90Params& params, unsigned batch) {
   if constexpr (design.has_list)
     return static_cast<Compute>(with_list<design>(params).list.beta[batch]);
@@ -36,7 +36,7 @@ __device__ __forceinline__ decltype(auto) beta_of(const abi::Sm90Params& params,
 
 /// Adds beta * c to a thread's accumulators in a block of 64 rows: reads two adjacent columns at a
 /// time, or one if C has any strides, and nothing beyond the matrix. Without a C it is empty.
-template <abi::Sm90Design design, bool has_c = design.has_c>
+template <const abi::Sm90Design& design, bool has_c = design.has_c>
 class AddendReader {
  public:
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
@@ -144,14 +144,14 @@ class AddendReader {
   int columns_left_[2];  // from the thread's first column; 0 for a row beyond the matrix
 };
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class AddendReader<design, false> {
  public:
   __device__ AddendReader(const abi::Sm90Params&, const OutputPlace&, unsigned) {}
 };
 
 /// The default program, with the interface through which WarpgroupStore gets D's values.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class WarpgroupLinearCombination {
  public:
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;

@@ -28,7 +28,7 @@
 
 namespace gemmery::device {
 
-template <abi::Sm90Design design, class Epilogue>
+template <const abi::Sm90Design& design, class Epilogue>
 class WarpgroupProgram {
  public:
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;

@@ -7,7 +7,7 @@
 
 namespace gemmery::device {
 
-template <abi::Sm90Design design, class Epilogue>
+template <const abi::Sm90Design& design, class Epilogue>
 class WarpgroupProgram<design, Epilogue>::Block {
  public:
   __device__ __forceinline__ Block(WarpgroupProgram& program, const OutputPlace& place, int index)

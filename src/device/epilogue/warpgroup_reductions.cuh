@@ -20,7 +20,7 @@
 namespace gemmery::device {
 
 /// The region of a consumer's share of a tile.
-template <abi::Sm90Design design, int rows, int columns>
+template <const abi::Sm90Design& design, int rows, int columns>
 struct WarpgroupRegion {
   using Type = RegionOf<design.has_groups, rows, columns>;
 
@@ -35,7 +35,7 @@ struct WarpgroupRegion {
 
 /// `Staged` is the program's StagedInputs, whose memory also has words for parts; `Region` is the
 /// RegionReductions of a consumer's share of a tile.
-template <abi::Sm90Design design, class Epilogue, class Staged, class Region>
+template <const abi::Sm90Design& design, class Epilogue, class Staged, class Region>
 class WarpgroupReductions {
  public:
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;

@@ -25,7 +25,7 @@ namespace gemmery::device {
 /// Each warp fills and stores its own rows of every staging tile and waits for no other warp.
 /// Barriers of a warpgroup, and fences directly after the writes, took longer than the arithmetic
 /// between them (docs/performance.md).
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class WarpgroupStore {
  public:
   /// `staging`: the shared address of all consumers' staging tiles. `thread` of the warpgroup.

@@ -12,7 +12,7 @@
 namespace gemmery::device {
 
 /// `shared`: where the addends of the block begin.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class WgmmaAddend {
  public:
   __device__ __forceinline__ WgmmaAddend(unsigned shared, unsigned consumer)

@@ -53,7 +53,7 @@
 
 namespace gemmery::device {
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class Sm90Gemm {
  public:
   using Shared = Sm90Shared<design>;
@@ -108,7 +108,7 @@ class Sm90Gemm {
   __device__ __forceinline__ void consume(unsigned consumer, Finish finish) const {
     const auto share = Places::share_of(consumer);
     const unsigned thread = threadIdx.x % abi::warpgroup_threads;
-    WarpgroupStore<stored> output(params_, ptx::cvta_shared(&shared_.staging), consumer, thread);
+    Store output(params_, ptx::cvta_shared(&shared_.staging), consumer, thread);
     TileSums tile_sums(shared_.split_sums, consumer, thread, rank_);
     Cursor cursor;
     Sums sums;
@@ -169,7 +169,7 @@ class Sm90Gemm {
   __device__ __forceinline__ void consume_shares(unsigned consumer, Finish finish) const {
     const auto share = Places::share_of(consumer);
     const unsigned thread = threadIdx.x % abi::warpgroup_threads;
-    WarpgroupStore<stored> output(params_, ptx::cvta_shared(&shared_.staging), consumer, thread);
+    Store output(params_, ptx::cvta_shared(&shared_.staging), consumer, thread);
     const WarpgroupParts<design> parts(params_, shared_.parts, consumer, thread, rank_);
     Cursor cursor;
     Sums sums;
@@ -214,9 +214,9 @@ class Sm90Gemm {
   using Stage = typename Ring::Filled;
   using Tiles = typename Places::Tiles;
   using Sums = typename Mainloop::Sums;
+  using Store = typename Finishing::Store;
   using StoredSums = typename Finishing::StoredSums;
   using TileSums = SplitSums<design, Sums, StoredSums>;
-  static constexpr abi::Sm90Design stored = Finishing::stored;
   static constexpr unsigned cluster_size = abi::cluster_size(design);
   /// True if a consumer computes the place of its next tile before it stores this one. Not if k is
   /// split: tiles are few then, and the place spilled with the accumulators of other blocks (ptxas
@@ -332,7 +332,7 @@ class Sm90Gemm {
 /// warpgroup)` returns the `Finish` that computes the values of out from accumulators. Before that,
 /// all threads call `initialize_finish(that address)`. A warp of the producer's warpgroup calls
 /// `open_results(lane)` while the consumers multiply.
-template <abi::Sm90Design design, class MakeFinish, class Initialize, class OpenResults>
+template <const abi::Sm90Design& design, class MakeFinish, class Initialize, class OpenResults>
 __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
                                               MakeFinish&& make_finish,
                                               Initialize&& initialize_finish,
@@ -365,55 +365,55 @@ __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
 
 /// The kernel: abi::thread_count(design) threads and abi::shared_bytes(design) dynamic shared bytes
 /// per block, a grid of any number of clusters along x.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
   run_sm90_gemm<design>(
       params,
       [&](unsigned, unsigned, unsigned thread) {
-        return WarpgroupLinearCombination<abi::stored_design(design)>(params, thread);
+        return WarpgroupLinearCombination<abi::stored_of<design>()>(params, thread);
       },
       [](unsigned) {}, [](unsigned) {});
 }
 
 /// The same for groups, lists of problems and convolutions.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupedParams& params) {
   static_assert(design.has_groups && !design.has_group_table && !design.has_list &&
                 !design.scatters_rows && !design.gathers_rows);
   sm90_gemm<design>(params.gemm);
 }
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupTableParams& params) {
   static_assert(design.has_groups && design.has_group_table);
   sm90_gemm<design>(params.grouped.gemm);
 }
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90ListParams<abi::ProblemList>& params) {
   static_assert(design.has_list && !design.has_c);
   sm90_gemm<design>(params.gemm);
 }
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ void sm90_gemm(
     const abi::Sm90ListParams<abi::ProblemListWithC>& params) {
   static_assert(design.has_list && design.has_c);
   sm90_gemm<design>(params.gemm);
 }
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90ConvParams& params) {
   static_assert(design.conv != abi::Sm90Conv::none && !design.has_phases);
   sm90_gemm<design>(params.gemm);
 }
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90PhaseParams& params) {
   static_assert(design.has_phases);
   sm90_gemm<design>(params.gemm);
 }
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90ScatterParams& params) {
   static_assert(design.scatters_rows && !design.gathers_rows);
   sm90_gemm<design>(params.grouped.gemm);
 }
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90GatherParams& params) {
   static_assert(design.gathers_rows);
   sm90_gemm<design>(params.scattered.grouped.gemm);

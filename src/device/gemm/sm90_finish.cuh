@@ -11,11 +11,11 @@
 
 namespace gemmery::device {
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class Sm90Finish {
  public:
-  static constexpr abi::Sm90Design stored = abi::stored_design(design);
-  using StoredSums = WarpgroupSums<stored>;
+  using Store = WarpgroupStore<abi::stored_of<design>()>;
+  using StoredSums = WarpgroupSums<abi::stored_of<design>()>;
   using Sums = ConsumerSums<design>;
 
   /// True if accumulator registers are freed while the epilogue reads them. The compiler keeps all
@@ -42,17 +42,16 @@ class Sm90Finish {
 
   /// Stores this consumer's share of a tile, whose first block of rows has begun.
   template <class Results, class Finish, class Block>
-  __device__ __forceinline__ static void store_tile(WarpgroupStore<stored>& output,
-                                                    const Results& sums, const OutputPlace& place,
-                                                    Finish& finish, Block& first) {
+  __device__ __forceinline__ static void store_tile(Store& output, const Results& sums,
+                                                    const OutputPlace& place, Finish& finish,
+                                                    Block& first) {
     store_blocks<0>(output, sums, place, finish, first);
     end_tile(output, place, finish);
   }
   /// The same if none has begun.
   template <class Results, class Finish>
-  __device__ __forceinline__ static void store_tile(WarpgroupStore<stored>& output,
-                                                    const Results& sums, const OutputPlace& place,
-                                                    Finish& finish) {
+  __device__ __forceinline__ static void store_tile(Store& output, const Results& sums,
+                                                    const OutputPlace& place, Finish& finish) {
     if constexpr (begins_early<Finish>) {
       auto first = finish.begin_block(place, 0);
       store_tile(output, sums, place, finish, first);
@@ -87,8 +86,8 @@ class Sm90Finish {
   static constexpr unsigned columns_per_consumer = abi::columns_per_consumer(design);
 
   template <class Finish>
-  __device__ __forceinline__ static void end_tile(WarpgroupStore<stored>& output,
-                                                  const OutputPlace& place, Finish& finish) {
+  __device__ __forceinline__ static void end_tile(Store& output, const OutputPlace& place,
+                                                  Finish& finish) {
     output.flush(place);
     finish.end_tile();
   }
@@ -96,9 +95,8 @@ class Sm90Finish {
   /// Stores a consumer's blocks of 64 rows in a loop, which NVVM unrolls late: it takes less time
   /// than a recursion.
   template <class Results, class Finish>
-  __device__ __forceinline__ static void store_blocks(WarpgroupStore<stored>& output,
-                                                      const Results& sums, OutputPlace place,
-                                                      Finish& finish) {
+  __device__ __forceinline__ static void store_blocks(Store& output, const Results& sums,
+                                                      OutputPlace place, Finish& finish) {
 #pragma unroll
     for (int index = 0; index < StoredSums::blocks; ++index) {
       store_block(output, sums, index, place, finish);
@@ -106,8 +104,7 @@ class Sm90Finish {
     }
   }
   template <class Results, class Finish>
-  __device__ __forceinline__ static void store_block(WarpgroupStore<stored>& output,
-                                                     const Results& sums, int index,
+  __device__ __forceinline__ static void store_block(Store& output, const Results& sums, int index,
                                                      const OutputPlace& place, Finish& finish) {
     auto block = finish.begin_block(place, index);
     output.store(sums, index, place, block);
@@ -116,9 +113,9 @@ class Sm90Finish {
   /// Stores a consumer's blocks of 64 rows from the index-th on, which has begun. The next one
   /// begins before this one is stored if its reads may come early.
   template <int index, class Results, class Finish, class Block>
-  __device__ __forceinline__ static void store_blocks(WarpgroupStore<stored>& output,
-                                                      const Results& sums, const OutputPlace& place,
-                                                      Finish& finish, Block& block) {
+  __device__ __forceinline__ static void store_blocks(Store& output, const Results& sums,
+                                                      const OutputPlace& place, Finish& finish,
+                                                      Block& block) {
     if constexpr (index + 1 < StoredSums::blocks) {
       OutputPlace next_place = place;
       next_place.row += abi::sm90_block_rows;

@@ -27,7 +27,7 @@ __device__ __forceinline__ const abi::Sm90GatherParams& with_gather(const abi::S
   return reinterpret_cast<const abi::Sm90GatherParams&>(params);
 }
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class Sm90Gather {
  public:
   using Shared = Sm90Shared<design>;

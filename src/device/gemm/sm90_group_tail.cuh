@@ -10,7 +10,7 @@
 
 namespace gemmery::device {
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class Sm90GroupTail {
  public:
   /// Clears the stage from k element `k_left` on, which is less than a stage has. All threads of

@@ -32,18 +32,18 @@ struct GroupTileRecord {
 };
 
 /// The records in shared memory, and their barriers.
-template <abi::Sm90Design design, bool has_groups = design.has_groups>
+template <const abi::Sm90Design& design, bool has_groups = design.has_groups>
 struct GroupTilesShared {};
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct GroupTilesShared<design, true> {
   alignas(16) GroupTileRecord records[abi::group_tile_records];
   StageBarriers<abi::group_tile_records> barriers;
 };
 
 /// The rows of A of a tile, if they are found by indices.
-template <abi::Sm90Design design, bool gathers_rows = design.gathers_rows>
+template <const abi::Sm90Design& design, bool gathers_rows = design.gathers_rows>
 struct GatheredRowsShared {};
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct GatheredRowsShared<design, true> {
   int rows[design.tile_m];
 };
@@ -51,7 +51,7 @@ using GroupTileRing = StageRing<abi::group_tile_records, 1>;
 
 /// The tiles of one block, every n-th of all groups for n blocks. All lanes of a warp use it
 /// together.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class FoundGroupTiles {
  public:
   __device__ __forceinline__ explicit FoundGroupTiles(const abi::Sm90Params& params)
@@ -137,7 +137,7 @@ class FoundGroupTiles {
 };
 
 /// One lane of the producer sends each tile to the consumers, and finally an end mark.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class GroupTileSender {
  public:
   __device__ __forceinline__ explicit GroupTileSender(GroupTilesShared<design>& shared)
@@ -159,7 +159,7 @@ class GroupTileSender {
 };
 
 /// The tiles that the producer has found, in the consumers. All lanes of a warp use it together.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class ReceivedGroupTiles {
  public:
   __device__ __forceinline__ explicit ReceivedGroupTiles(GroupTilesShared<design>& shared)

@@ -14,7 +14,7 @@
 namespace gemmery::device {
 
 /// The tiles of one block, like FoundGroupTiles; a tile's group is its problem.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class ListedTiles {
  public:
   __device__ __forceinline__ explicit ListedTiles(const abi::Sm90Params& params)
@@ -67,11 +67,11 @@ class ListedTiles {
 };
 
 /// The tile scheduler of a design.
-template <abi::Sm90Design design, bool has_list = design.has_list>
+template <const abi::Sm90Design& design, bool has_list = design.has_list>
 struct TileFinder {
   using Type = FoundGroupTiles<design>;
 };
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct TileFinder<design, true> {
   using Type = ListedTiles<design>;
 };

@@ -15,21 +15,21 @@ namespace gemmery::device {
 
 /// Computed once per tile and kept for all of its stages: the matrices of a batch by pointers, or
 /// the first pixels of the copies of a convolution's A. Otherwise empty.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct TileSources {};
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 requires(design.has_pointers) struct TileSources<design> {
   MapMatrix<true> a;
   MapMatrix<true> b;
 };
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 requires(abi::finds_rows(design)) struct TileSources<design> {
   static constexpr unsigned rows = abi::rows_per_copy(design.tile_m, design.cluster_n > 1);
   static constexpr unsigned copies = design.cluster_n > 1 ? 1 : design.tile_m / rows;
   FirstPixel<design.dimensions> pixels[copies];
 };
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class Sm90Load {
  public:
   using Shared = Sm90Shared<design>;

@@ -15,7 +15,7 @@
 
 namespace gemmery::device {
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class Sm90Mainloop {
  public:
   using Shared = Sm90Shared<design>;

@@ -11,7 +11,7 @@
 
 namespace gemmery::device {
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class Sm90OperandParts {
  public:
   static constexpr bool is_needed = abi::splits_operands(design.math);

@@ -19,7 +19,7 @@ struct GroupsInTable {
   const abi::GroupTable& table;
 };
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ auto sizes_of_groups(const abi::Sm90Params& params) {
   const abi::GroupParams& groups = with_groups(params).groups;
   if constexpr (design.has_group_table)
@@ -29,7 +29,7 @@ __device__ __forceinline__ auto sizes_of_groups(const abi::Sm90Params& params) {
 }
 
 /// All threads of the producer's warpgroup call it. No tile stores to the same elements.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ void clear_outside_of_tiles(const abi::Sm90Params& params) {
   constexpr unsigned first_thread = 32;  // after the producer warp
   if (threadIdx.x < first_thread) return;

@@ -12,16 +12,16 @@
 namespace gemmery::device {
 
 /// The tile scheduler of a design.
-template <abi::Sm90Design design, bool has_groups = design.has_groups>
+template <const abi::Sm90Design& design, bool has_groups = design.has_groups>
 struct TilesOf {
   using Type = typename PersistentWork<design.split, design.raster>::Type;
 };
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct TilesOf<design, true> {
   using Type = ReceivedGroupTiles<design>;
 };
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class Sm90Places {
  public:
   using Tiles = typename TilesOf<design>::Type;
@@ -105,12 +105,11 @@ class Sm90Places {
   __device__ OutputPlace place_of(const Position& tile, const Share& share) const {
     OutputPlace place = place_of(tile);
     place.row += share.row;
-    place.column += share.column + split_rank() * stored.tile_n;
+    place.column += share.column + split_rank() * abi::stored_of<design>().tile_n;
     return place;
   }
 
  private:
-  static constexpr abi::Sm90Design stored = abi::stored_design(design);
   static constexpr unsigned cluster_size = abi::cluster_size(design);
   static constexpr bool splits_k = design.split_k > 1;
   static constexpr bool has_parts = design.split != abi::SplitMode::none;

@@ -34,10 +34,10 @@ __device__ __forceinline__ const abi::Sm90Params& gemm_of(const abi::Sm90PhasePa
 }
 
 /// The kernel with an emitted epilogue; `maps` are those of the inputs that TMA loads.
-template <abi::Sm90Design design, class Epilogue, class GemmParams, class EpilogueParams>
+template <const abi::Sm90Design& design, class Epilogue, class GemmParams, class EpilogueParams>
 __device__ __forceinline__ void sm90_gemm(
     const abi::ProgramParams<GemmParams, EpilogueParams>& params, const abi::TensorMap* maps) {
-  using Finish = WarpgroupProgram<abi::stored_design(design), Epilogue>;
+  using Finish = WarpgroupProgram<abi::stored_of<design>(), Epilogue>;
   const abi::Sm90Params& gemm = gemm_of(params.gemm);
   run_sm90_gemm<design>(
       gemm,
@@ -54,7 +54,7 @@ __device__ __forceinline__ void sm90_gemm(
       });
 }
 
-template <abi::Sm90Design design, class Epilogue, class Program, int maps>
+template <const abi::Sm90Design& design, class Epilogue, class Program, int maps>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90ProgramParams<Program, maps>& params) {
   if constexpr (maps > 0)
     sm90_gemm<design, Epilogue>(params.program, params.input);

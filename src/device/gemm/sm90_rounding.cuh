@@ -11,7 +11,7 @@
 
 namespace gemmery::device {
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class Sm90Rounding {
  public:
   static constexpr bool is_needed = design.gathers_rows && design.math == abi::MmaMath::tf32;

@@ -10,7 +10,7 @@
 
 namespace gemmery::device {
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct Sm90Shared {
   static constexpr int staging_tiles =
       abi::consumer_count(design) * abi::staging_tiles_per_consumer;
@@ -25,7 +25,7 @@ struct Sm90Shared {
 };
 
 /// The pipeline of its stages.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 using Sm90Ring = StageRing<design.stages, abi::sharing_blocks(design)>;
 
 }  // namespace gemmery::device

@@ -11,7 +11,7 @@
 namespace gemmery::device {
 
 /// The transposition of the stages of one tile, for one warp of its consumers.
-template <abi::Sm90Design design,
+template <const abi::Sm90Design& design,
           bool is_needed = abi::transposes_a(design) || abi::transposes_b(design)>
 class Sm90Transpose {
   using Transposer = AtomTransposer<abi::bytes_of(design.a)>;
@@ -51,7 +51,7 @@ class Sm90Transpose {
   const unsigned consumer_;
 };
 
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class Sm90Transpose<design, false> {
  public:
   __device__ explicit Sm90Transpose(unsigned) {}

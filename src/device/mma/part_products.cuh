@@ -40,7 +40,7 @@ template <abi::MmaMath math>
 inline constexpr int part_k_steps = abi::splits_to_bf16(math) ? 2 : 4;
 
 /// accumulators = a b over the k of one stage, as one group of wgmmas in flight.
-template <abi::Sm90Design design, int product = 0>
+template <const abi::Sm90Design& design, int product = 0>
 __device__ __forceinline__ void multiply_products(const OperandParts& a, const OperandParts& b) {
   constexpr abi::MmaMath math = design.math;
   constexpr abi::PartProduct parts = abi::part_product(math, product);

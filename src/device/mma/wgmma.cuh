@@ -30,7 +30,7 @@ struct SumRegister<abi::DType::int32> {
 /// column 8 * j + t % 4 * 2 + e (PTX ISA, wgmma accumulator fragment). Of float16, elements e = 0
 /// and 1 are the low and the high half of register 2 * j + h. If A comes through registers, the row
 /// is t / 32 * 16 + t % 32 / 4 * 2 + h (abi::first_row_of_lane, second_row_distance).
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct WarpgroupSums {
   using Register = typename SumRegister<design.accumulator>::Type;
   static constexpr int blocks = abi::blocks_per_consumer(design);
@@ -47,7 +47,7 @@ struct WarpgroupSums {
 
 /// The same in registers that PTX declares and wgmmas write. They may be read only after a wait for
 /// the wgmmas.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct WgmmaSums {
   using Register = typename WarpgroupSums<design>::Register;
   static constexpr int blocks = WarpgroupSums<design>::blocks;
@@ -125,7 +125,7 @@ struct WgmmaSums {
 
 /// The accumulators of a consumer that adds the products of each block of k by FADD, which rounds
 /// to nearest. wgmmas of 8-bit floats keep only 13 bits of the accumulator.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct PromotedSums : WarpgroupSums<design> {
   /// Takes the products of the first block of k; its wgmmas must have been waited for.
   __device__ __forceinline__ void take() { WgmmaSums<design>::read(*this); }
@@ -155,20 +155,20 @@ constexpr SumsForm sums_form(const abi::Sm90Design& design) {
   return design.split == abi::SplitMode::none ? SumsForm::promoted : SumsForm::promoted_registers;
 }
 
-template <abi::Sm90Design design, SumsForm form = sums_form(design)>
+template <const abi::Sm90Design& design, SumsForm form = sums_form(design)>
 struct ConsumerSums : WgmmaSums<design> {
   /// Called when the last wgmmas of a tile are complete.
   __device__ static void fetch() {}
 };
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct ConsumerSums<design, SumsForm::values> : WarpgroupSums<design> {
   __device__ __forceinline__ void fetch() { WgmmaSums<design>::read(*this); }
 };
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct ConsumerSums<design, SumsForm::promoted> : PromotedSums<design> {
   __device__ static void fetch() {}
 };
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct ConsumerSums<design, SumsForm::promoted_registers> : PromotedSums<design> {
   using Registers = WgmmaSums<design>;
   __device__ __forceinline__ void fetch() { Registers::write(*this); }
@@ -181,7 +181,7 @@ struct ConsumerSums<design, SumsForm::promoted_registers> : PromotedSums<design>
 };
 
 /// The majors of the operands in shared memory when wgmma reads them.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct MultipliedMajors {
   static constexpr abi::DType type = abi::multiplied_type(design.math, design.a);
   static constexpr abi::Major a = abi::multiplied_major(type, design.a_major);
@@ -190,7 +190,7 @@ struct MultipliedMajors {
 
 /// Like multiply_stage, for 32 bytes of k and the consumer's blocks of 64 rows from the row-th on.
 /// `next_rows` is added to A's descriptor for the next block.
-template <abi::Sm90Design design, unsigned next_rows = next_64_rows, int row = 0>
+template <const abi::Sm90Design& design, unsigned next_rows = next_64_rows, int row = 0>
 __device__ __forceinline__ void multiply_step(MatrixDescriptor a, MatrixDescriptor b,
                                               bool keeps_sums) {
   using Majors = MultipliedMajors<design>;
@@ -202,7 +202,7 @@ __device__ __forceinline__ void multiply_step(MatrixDescriptor a, MatrixDescript
 
 /// Like multiply_stage, for 32 bytes of k and all of the consumer's blocks of rows, with A in
 /// registers, as one group of wgmmas in flight.
-template <abi::Sm90Design design, int row = 0>
+template <const abi::Sm90Design& design, int row = 0>
 __device__ __forceinline__ void multiply_fragments(
     const OperandFragments<WgmmaSums<design>::blocks>& a, MatrixDescriptor b, bool keeps_sums) {
   if constexpr (row == 0) ptx::wgmma_fence();
@@ -215,7 +215,7 @@ __device__ __forceinline__ void multiply_fragments(
 
 /// accumulators += a b over 16 k, as one group of wgmmas in flight, with the same `a` for all of
 /// the consumer's blocks of rows. Both operands are M- or N-major.
-template <abi::Sm90Design design, int row = 0>
+template <const abi::Sm90Design& design, int row = 0>
 __device__ __forceinline__ void add_to_all_rows(MatrixDescriptor a, MatrixDescriptor b) {
   if constexpr (row == 0) ptx::wgmma_fence();
   ptx::wgmma<row, true, true>(a, b, 1U);
@@ -228,7 +228,7 @@ __device__ __forceinline__ void add_to_all_rows(MatrixDescriptor a, MatrixDescri
 /// accumulators (+)= a b over the k of one stage, as one group of wgmmas in flight. `a` describes
 /// the consumer's first rows, `b` its first columns. Previous values are added only with
 /// `keeps_sums`.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 __device__ __forceinline__ void multiply_stage(MatrixDescriptor a, MatrixDescriptor b,
                                                bool keeps_sums) {
   using Majors = MultipliedMajors<design>;

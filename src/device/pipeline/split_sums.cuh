@@ -24,7 +24,7 @@
 namespace gemmery::device {
 
 /// The shared memory of the exchange; empty if k is not split.
-template <abi::Sm90Design design, int split_k = design.split_k>
+template <const abi::Sm90Design& design, int split_k = design.split_k>
 struct SplitSumsShared {
   static constexpr int warps = abi::consumer_count(design) * abi::warps_per_consumer;
   static constexpr int slot_bytes =
@@ -33,12 +33,12 @@ struct SplitSumsShared {
   abi::UInt64 full[warps];
   abi::UInt64 free[warps];
 };
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct SplitSumsShared<design, 1> {};
 
 /// The view of one consumer warp. `Sums` are the accumulators of a design, `StoredSums` those of
 /// its stored_design.
-template <abi::Sm90Design design, class Sums, class StoredSums, int split_k = design.split_k>
+template <const abi::Sm90Design& design, class Sums, class StoredSums, int split_k = design.split_k>
 class SplitSums {
  public:
   using Shared = SplitSumsShared<design>;
@@ -191,7 +191,7 @@ class SplitSums {
 };
 
 /// If k is not split, a block's accumulators are complete.
-template <abi::Sm90Design design, class Sums, class StoredSums>
+template <const abi::Sm90Design& design, class Sums, class StoredSums>
 class SplitSums<design, Sums, StoredSums, 1> {
  public:
   using Shared = SplitSumsShared<design>;

@@ -13,15 +13,15 @@
 namespace gemmery::device {
 
 /// The shared memory of the exchange; empty if no tile has parts.
-template <abi::Sm90Design design, bool has_parts = (design.split != abi::SplitMode::none)>
+template <const abi::Sm90Design& design, bool has_parts = (design.split != abi::SplitMode::none)>
 struct WarpgroupPartsShared {
   unsigned flag[abi::consumer_count(design)];
 };
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 struct WarpgroupPartsShared<design, false> {};
 
 /// Adds up the parts of a tile.
-template <abi::Sm90Design design>
+template <const abi::Sm90Design& design>
 class WarpgroupParts {
  public:
   /// `consumer` of the block, `thread` of the warpgroup, `rank` of the block among those that share
