@@ -110,5 +110,15 @@ TEST(SampleRows, name_every_file) {
   EXPECT_GE(rows.size(), 25U);
 }
 
+TEST(SampleRows, are_those_of_the_page_of_faults) {
+  const std::string page = text_of("docs/emulator-faults.md");
+  for (const Sample& sample : all_samples()) {
+    const std::size_t row = page.find("| [" + std::string(sample.name) + "](");
+    ASSERT_NE(row, std::string::npos) << sample.name;
+    const std::string text = page.substr(row, page.find('\n', row) - row);
+    EXPECT_NE(text.find("| " + std::string(sample.fault) + " |"), std::string::npos) << text;
+  }
+}
+
 }  // namespace
 }  // namespace gemmery::tests
