@@ -90,29 +90,12 @@ class RepackTile {
               batch * abi::lines_of(operand) * operand.pitch;
   }
 
-  /// Consecutive units of a thread are as far apart as all threads together reach. `shared`: the
-  /// address of the tile that is transposed.
+  /// `shared`: the address of the tile that is transposed.
   __device__ __forceinline__ void copy(unsigned shared) const {
-    const unsigned bits = operand_.unit_bits;
-    const unsigned step = threads >> bits;
-    const unsigned first = threadIdx.x >> bits;  // far index in the tile, as is `far`
-    const unsigned unit = threadIdx.x & ((1U << bits) - 1);
-    const unsigned near_unit = (near_tile_ << bits) + unit;
-    const unsigned far_count = abi::far_of_tile(operand_, bytes);
-    const unsigned far_begin = far_tile_ * far_count;
-    const abi::Int64 all_left = static_cast<abi::Int64>(operand_.near) * bytes -
-                                static_cast<abi::Int64>(near_unit) * unit_bytes;
-#pragma unroll 1
-    for (unsigned far = first; far < far_count; far += step) {
-      const bool exists = far_begin + far < operand_.far && all_left > 0;
-      const int left = exists ? static_cast<int>(min(all_left, abi::Int64{2 * unit_bytes})) : 0;
-      const auto loaded = load(far_begin + far, near_unit, left);
-      if (is_transposed())
-        write_row(shared, far, unit, loaded);
-      else if (exists)
-        store(far_begin + far, near_unit, loaded);
-    }
-    if (is_transposed()) store_transposed(shared);
+    const unsigned unit = threadIdx.x & ((1U << operand_.unit_bits) - 1);
+    if (!is_transposed()) return copy_units<abi::repack_units_per_thread>(shared, unit);
+    copy_units<side * units_of_side / threads>(shared, unit);
+    store_transposed(shared);
   }
 
  private:
@@ -127,22 +110,97 @@ class RepackTile {
     return design.has_any_strides && operand_.is_transposed != 0;
   }
 
-  /// `left`: bytes from the unit to the end of the source's line, at most two units.
+  __device__ unsigned near_unit(unsigned unit) const {
+    return (near_tile_ << operand_.unit_bits) + unit;
+  }
+  __device__ unsigned far_begin() const { return far_tile_ * abi::far_of_tile(operand_, bytes); }
+
+  /// Bytes from a unit of the tile to the end of the source's line, at most two units.
+  __device__ int bytes_left(unsigned unit) const {
+    const abi::Int64 left = static_cast<abi::Int64>(operand_.near) * bytes -
+                            static_cast<abi::Int64>(near_unit(unit)) * unit_bytes;
+    return static_cast<int>(min(left, abi::Int64{2 * unit_bytes}));
+  }
+  __device__ bool exists(unsigned far, unsigned unit) const {
+    return far_begin() + far < operand_.far && bytes_left(unit) > 0;
+  }
+
+  /// Copies the units of a thread, which are as far apart as all threads together reach; `far`
+  /// counts from the tile's begin. Where every unit lies amid its line, all loads are under way
+  /// before the first value is put.
+  template <int rounds>
+  __device__ __forceinline__ void copy_units(unsigned shared, unsigned unit) const {
+    const unsigned step = threads >> operand_.unit_bits;
+    const unsigned first = threadIdx.x >> operand_.unit_bits;
+    if (lie_amid_lines<rounds>(first, step, unit)) {
+      ptx::Registers<unit_bytes> low[rounds];
+      ptx::Registers<unit_bytes> high[rounds];
+#pragma unroll
+      for (int round = 0; round < rounds; ++round) {
+        const char* const source = address_of(first + round * step, unit);
+        low[round] = ptx::ld_global<unit_bytes>(source - shift_of(source));
+        high[round] = ptx::ld_global_if<unit_bytes>(
+            shift_of(source) != 0, source - shift_of(source) + unit_bytes, low[round]);
+      }
+#pragma unroll
+      for (int round = 0; round < rounds; ++round) {
+        const unsigned far = first + round * step;
+        put(shared, far, unit, shifted(low[round], high[round], shift_of(address_of(far, unit))));
+      }
+      return;
+    }
+#pragma unroll 1
+    for (int round = 0; round < rounds; ++round) {
+      const unsigned far = first + round * step;
+      put(shared, far, unit, load(far, unit, exists(far, unit) ? bytes_left(unit) : 0));
+    }
+  }
+
+  __device__ __forceinline__ void put(unsigned shared, unsigned far, unsigned unit,
+                                      const ptx::Registers<unit_bytes>& values) const {
+    if (is_transposed())
+      write_row(shared, far, unit, values);
+    else if (exists(far, unit))
+      store(far_begin() + far, near_unit(unit), values);
+  }
+
+  template <int rounds>
+  __device__ __forceinline__ bool lie_amid_lines(unsigned first, unsigned step,
+                                                 unsigned unit) const {
+    bool are_amid = near_stride() == 1 && exists(first + (rounds - 1) * step, unit);
+#pragma unroll
+    for (int round = 0; round < rounds; ++round)
+      are_amid &= lies_amid_line(address_of(first + round * step, unit), unit, bytes_left(unit));
+    return are_amid;
+  }
+
+  /// Whether the aligned accesses that hold the unit stay within its line.
+  __device__ bool lies_amid_line(const char* source, unsigned unit, int left) const {
+    const int last = 2 * unit_bytes - static_cast<int>(shift_of(source));
+    return shift_of(source) == 0 ? left >= unit_bytes : near_unit(unit) > 0 && left >= last;
+  }
+
+  __device__ abi::Int64 near_stride() const {
+    return design.has_any_strides ? operand_.near_stride : 1;
+  }
+  __device__ const char* address_of(unsigned far, unsigned unit) const {
+    const abi::Int64 element =
+        (far_begin() + far) * operand_.far_stride +
+        static_cast<abi::Int64>(near_unit(unit)) * unit_elements * near_stride();
+    return source_ + element * bytes;
+  }
+  __device__ static unsigned shift_of(const char* source) {
+    return static_cast<unsigned>(reinterpret_cast<abi::UInt64>(source)) % unit_bytes;
+  }
+
   __device__ __forceinline__ ptx::Registers<unit_bytes> load(unsigned far, unsigned unit,
                                                              int left) const {
-    const abi::Int64 near_stride = design.has_any_strides ? operand_.near_stride : 1;
-    const char* const source =
-        source_ +
-        (far * operand_.far_stride + static_cast<abi::Int64>(unit) * unit_elements * near_stride) *
-            bytes;
-    const unsigned shift =
-        static_cast<unsigned>(reinterpret_cast<abi::UInt64>(source)) % unit_bytes;
-    const int last = 2 * unit_bytes - static_cast<int>(shift);
-    const bool is_within = shift == 0 ? left >= unit_bytes : unit > 0 && left >= last;
-    if (is_within && near_stride == 1) return load_wide(source, shift);
+    const char* const source = address_of(far, unit);
+    if (near_stride() == 1 && lies_amid_line(source, unit, left))
+      return load_wide(source, shift_of(source));
     const int count = min(left / bytes, unit_elements);
     if constexpr (design.has_any_strides)
-      return load_elements<bytes>(source, near_stride * bytes, count);
+      return load_elements<bytes>(source, near_stride() * bytes, count);
     else
       return load_end<bytes>(source, count);
   }

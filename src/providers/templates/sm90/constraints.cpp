@@ -48,7 +48,19 @@ bool serves(const GemmProblem& problem, OperandOf operand, const OperandRule& ru
   return keeps(rule, product) && find_misfit(product).empty();
 }
 
-// The rules for A or B. If TMA can load it: row or column layout. Otherwise, if it can be repacked
+// True if a copy in which k is adjacent may be multiplied in less time, itself included: wgmma
+// takes operands of 8 and 32 bits only so, others are transposed again for every tile that uses
+// them.
+bool is_worth_turning(const GemmProblem& problem, OperandOf operand, LayoutRule layout) {
+  constexpr std::int64_t many = 1024;
+  const bool is_a = operand == &OperandRules::a;
+  const LayoutRule k_adjacent = is_a ? LayoutRule::row : LayoutRule::column;
+  return byte_width(is_a ? problem.a.dtype : problem.b.dtype) != 2 && layout != k_adjacent &&
+         !problem.groups && std::min({problem.m, problem.n, problem.k}) >= many;
+}
+
+// The rules for A or B. If TMA can load it: row or column layout, and a copy that is turned where
+// that may be worth it. Otherwise, if it can be repacked
 // along rows or columns: that layout with any alignment. Otherwise any strides.
 std::span<const OperandRule> find_inputs(const GemmProblem& problem, OperandOf operand,
                                          std::array<OperandRule, 2>& rules) {
@@ -58,6 +70,8 @@ std::span<const OperandRule> find_inputs(const GemmProblem& problem, OperandOf o
     if (serves(problem, operand, rule)) rules[count++] = rule;
   };
   for (const LayoutRule layout : layouts) add(rule_of(dtype, layout));
+  if (count == 1 && is_worth_turning(problem, operand, rules[0].layout))
+    add(repacked_rule(dtype, LayoutRule::any));
   if (count == 0)
     for (const LayoutRule layout : layouts) add(repacked_rule(dtype, layout));
   if (count == 0) add(repacked_rule(dtype, LayoutRule::any));
