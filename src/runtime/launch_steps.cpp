@@ -54,6 +54,8 @@ void place_workspace(const LoadedKernel& loaded, LaunchPlan& plan, void* workspa
                   static_cast<std::byte*>(workspace) + plan.later_workspace_offset);
   if (plan.has_preparation)
     write_address(plan.preparation.parameter_bytes + plan.preparation.workspace_slot, workspace);
+  if (plan.workspace_map_count == 0) return;
+  const driver::ScopedContext current(*loaded.device);  // profilers change no map without one
   for (std::size_t index = 0; index < plan.workspace_map_count; ++index) {
     const WorkspaceMap& place = plan.workspace_maps[index];
     auto& map =

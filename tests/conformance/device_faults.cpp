@@ -597,8 +597,7 @@ constexpr DeviceFault fault_table[] = {
     // Not caught by the emulator, which runs one launch after the other.
     {.name = "a copy takes the place of one that is in use",
      .kernel = repacked,
-     .edits = {{{"ptx::griddepcontrol_wait();\n  ptx::griddepcontrol_launch_dependents();",
-                 "ptx::griddepcontrol_launch_dependents();"}}},
+     .edits = {{{"ptx::griddepcontrol_wait();\n  const bool is_second", "const bool is_second"}}},
      .on_gpu = Shows::seldom,
      .on_emulator = Shows::seldom},
     {.name = "the product does not wait for the copies",

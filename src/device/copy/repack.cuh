@@ -57,23 +57,6 @@ __device__ __forceinline__ ptx::Registers<16> load_elements(const char* source,
   return unit;
 }
 
-/// The same for adjacent elements, one by one: for the ends of lines.
-template <int element_bytes>
-__device__ __forceinline__ ptx::Registers<16> load_end(const char* source, int count) {
-  ptx::Registers<16> unit{};
-#pragma unroll 1
-  for (int element = count - 1; element >= 0; --element) {
-    const auto loaded = ptx::ld_global<element_bytes>(source + element * element_bytes);
-    constexpr int bits = 8 * element_bytes % 32;
-#pragma unroll
-    for (int word = 3; word > 0; --word)
-      unit.words[word] = bits == 0 ? unit.words[word - 1]
-                                   : __funnelshift_l(unit.words[word - 1], unit.words[word], bits);
-    unit.words[0] = bits == 0 ? loaded.words[0] : unit.words[0] << bits | loaded.words[0];
-  }
-  return unit;
-}
-
 template <abi::RepackDesign design>
 class RepackTile {
  public:
@@ -90,12 +73,29 @@ class RepackTile {
               batch * abi::lines_of(operand) * operand.pitch;
   }
 
-  /// `shared`: the address of the tile that is transposed.
+  /// Consecutive units of a thread are as far apart as all threads together reach. `shared`: the
+  /// address of the tile that is transposed.
   __device__ __forceinline__ void copy(unsigned shared) const {
-    const unsigned unit = threadIdx.x & ((1U << operand_.unit_bits) - 1);
-    if (!is_transposed()) return copy_units<abi::repack_units_per_thread>(shared, unit);
-    copy_units<side * units_of_side / threads>(shared, unit);
-    store_transposed(shared);
+    const unsigned bits = operand_.unit_bits;
+    const unsigned step = threads >> bits;
+    const unsigned first = threadIdx.x >> bits;  // far index in the tile, as is `far`
+    const unsigned unit = threadIdx.x & ((1U << bits) - 1);
+    const unsigned near_unit = (near_tile_ << bits) + unit;
+    const unsigned far_count = abi::far_of_tile(operand_, bytes);
+    const unsigned far_begin = far_tile_ * far_count;
+    const abi::Int64 all_left = static_cast<abi::Int64>(operand_.near) * bytes -
+                                static_cast<abi::Int64>(near_unit) * unit_bytes;
+#pragma unroll 1
+    for (unsigned far = first; far < far_count; far += step) {
+      const bool exists = far_begin + far < operand_.far && all_left > 0;
+      const int left = exists ? static_cast<int>(min(all_left, abi::Int64{2 * unit_bytes})) : 0;
+      const auto loaded = load(far_begin + far, near_unit, left);
+      if (is_transposed())
+        write_row(shared, far, unit, loaded);
+      else if (exists)
+        store(far_begin + far, near_unit, loaded);
+    }
+    if (is_transposed()) store_transposed(shared);
   }
 
  private:
@@ -110,99 +110,21 @@ class RepackTile {
     return design.has_any_strides && operand_.is_transposed != 0;
   }
 
-  __device__ unsigned near_unit(unsigned unit) const {
-    return (near_tile_ << operand_.unit_bits) + unit;
-  }
-  __device__ unsigned far_begin() const { return far_tile_ * abi::far_of_tile(operand_, bytes); }
-
-  /// Bytes from a unit of the tile to the end of the source's line, at most two units.
-  __device__ int bytes_left(unsigned unit) const {
-    const abi::Int64 left = static_cast<abi::Int64>(operand_.near) * bytes -
-                            static_cast<abi::Int64>(near_unit(unit)) * unit_bytes;
-    return static_cast<int>(min(left, abi::Int64{2 * unit_bytes}));
-  }
-  __device__ bool exists(unsigned far, unsigned unit) const {
-    return far_begin() + far < operand_.far && bytes_left(unit) > 0;
-  }
-
-  /// Copies the units of a thread, which are as far apart as all threads together reach; `far`
-  /// counts from the tile's begin. Where every unit lies amid its line, all loads are under way
-  /// before the first value is put.
-  template <int rounds>
-  __device__ __forceinline__ void copy_units(unsigned shared, unsigned unit) const {
-    const unsigned step = threads >> operand_.unit_bits;
-    const unsigned first = threadIdx.x >> operand_.unit_bits;
-    if (lie_amid_lines<rounds>(first, step, unit)) {
-      ptx::Registers<unit_bytes> low[rounds];
-      ptx::Registers<unit_bytes> high[rounds];
-#pragma unroll
-      for (int round = 0; round < rounds; ++round) {
-        const char* const source = address_of(first + round * step, unit);
-        low[round] = ptx::ld_global<unit_bytes>(source - shift_of(source));
-        high[round] = ptx::ld_global_if<unit_bytes>(
-            shift_of(source) != 0, source - shift_of(source) + unit_bytes, low[round]);
-      }
-#pragma unroll
-      for (int round = 0; round < rounds; ++round) {
-        const unsigned far = first + round * step;
-        put(shared, far, unit, shifted(low[round], high[round], shift_of(address_of(far, unit))));
-      }
-      return;
-    }
-#pragma unroll 1
-    for (int round = 0; round < rounds; ++round) {
-      const unsigned far = first + round * step;
-      put(shared, far, unit, load(far, unit, exists(far, unit) ? bytes_left(unit) : 0));
-    }
-  }
-
-  __device__ __forceinline__ void put(unsigned shared, unsigned far, unsigned unit,
-                                      const ptx::Registers<unit_bytes>& values) const {
-    if (is_transposed())
-      write_row(shared, far, unit, values);
-    else if (exists(far, unit))
-      store(far_begin() + far, near_unit(unit), values);
-  }
-
-  template <int rounds>
-  __device__ __forceinline__ bool lie_amid_lines(unsigned first, unsigned step,
-                                                 unsigned unit) const {
-    bool are_amid = near_stride() == 1 && exists(first + (rounds - 1) * step, unit);
-#pragma unroll
-    for (int round = 0; round < rounds; ++round)
-      are_amid &= lies_amid_line(address_of(first + round * step, unit), unit, bytes_left(unit));
-    return are_amid;
-  }
-
-  /// Whether the aligned accesses that hold the unit stay within its line.
-  __device__ bool lies_amid_line(const char* source, unsigned unit, int left) const {
-    const int last = 2 * unit_bytes - static_cast<int>(shift_of(source));
-    return shift_of(source) == 0 ? left >= unit_bytes : near_unit(unit) > 0 && left >= last;
-  }
-
-  __device__ abi::Int64 near_stride() const {
-    return design.has_any_strides ? operand_.near_stride : 1;
-  }
-  __device__ const char* address_of(unsigned far, unsigned unit) const {
-    const abi::Int64 element =
-        (far_begin() + far) * operand_.far_stride +
-        static_cast<abi::Int64>(near_unit(unit)) * unit_elements * near_stride();
-    return source_ + element * bytes;
-  }
-  __device__ static unsigned shift_of(const char* source) {
-    return static_cast<unsigned>(reinterpret_cast<abi::UInt64>(source)) % unit_bytes;
-  }
-
+  /// `left`: bytes from the unit to the end of the source's line, at most two units.
   __device__ __forceinline__ ptx::Registers<unit_bytes> load(unsigned far, unsigned unit,
                                                              int left) const {
-    const char* const source = address_of(far, unit);
-    if (near_stride() == 1 && lies_amid_line(source, unit, left))
-      return load_wide(source, shift_of(source));
+    const abi::Int64 near_stride = design.has_any_strides ? operand_.near_stride : 1;
+    const char* const source =
+        source_ +
+        (far * operand_.far_stride + static_cast<abi::Int64>(unit) * unit_elements * near_stride) *
+            bytes;
+    const unsigned shift =
+        static_cast<unsigned>(reinterpret_cast<abi::UInt64>(source)) % unit_bytes;
+    const int last = 2 * unit_bytes - static_cast<int>(shift);
+    const bool is_within = shift == 0 ? left >= unit_bytes : unit > 0 && left >= last;
+    if (is_within && near_stride == 1) return load_wide(source, shift);
     const int count = min(left / bytes, unit_elements);
-    if constexpr (design.has_any_strides)
-      return load_elements<bytes>(source, near_stride() * bytes, count);
-    else
-      return load_end<bytes>(source, count);
+    return load_elements<bytes>(source, near_stride * bytes, count);
   }
 
   __device__ __forceinline__ void store(unsigned line, unsigned chunk,
@@ -260,11 +182,12 @@ class RepackTile {
 
 /// The kernel: abi::repack_threads threads, one block for each tile. Every thread waits for the
 /// previous kernels, so that the end of this kernel implies theirs: until then the workspace may be
-/// in use and the operands may be incomplete.
+/// in use and the operands may be incomplete. The product is not launched before the last block has
+/// ended: its blocks would begin one by one, as multiprocessors become free, and then read the same
+/// lines at different times, each with a request of its own to the second-level cache.
 template <abi::RepackDesign design>
 __device__ __forceinline__ void repack(const abi::RepackParams& params) {
   ptx::griddepcontrol_wait();
-  ptx::griddepcontrol_launch_dependents();
   const bool is_second = blockIdx.x >= params.first_tiles;
   const abi::RepackOperand& operand = params.operand[is_second ? 1 : 0];
   const RepackTile<design> tile(params, operand, blockIdx.x - (is_second ? params.first_tiles : 0));
