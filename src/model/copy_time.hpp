@@ -21,8 +21,8 @@ inline double copy_microseconds(const CopiedBytes& bytes, const DeviceInfo& devi
   // Shares of the data sheet's bandwidth. Shifted: 4095^3 of bf16 with copies of A and B takes 307
   // us, 4096x4095x4096 without 201, for 134 MB read and written (H100, h100-sm90-types.md). Copies
   // along columns may take twice as long (4096x4097x4096 with B row major: 315). Aligned: copies in
-  // which k is adjacent, of 8 to 134 MB, took 6 to 68 us beside the same kernels without (H100,
-  // tests/model/turned_h100.csv).
+  // which k is adjacent, of 8 to 134 MB, took 6 to 68 us beside the same kernels without
+  // (H100).
   constexpr double shifted_share = 0.38;
   constexpr double aligned_share = 0.7;
   return launch_us + (bytes.aligned / aligned_share + bytes.shifted / shifted_share) /

@@ -35,6 +35,10 @@ constexpr Kind kind_of(DType dtype) {
 GEMMERY_HOST_DEVICE
 constexpr bool is_integer(DType dtype) { return kind_of(dtype) != Kind::floating; }
 
+/// True for floats of 16 bits.
+GEMMERY_HOST_DEVICE
+constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+
 /// Bytes of one element. Not for types narrower than a byte.
 GEMMERY_HOST_DEVICE
 constexpr int bytes_of(DType dtype) { return bits_of(dtype) / 8; }

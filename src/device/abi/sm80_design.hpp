@@ -77,8 +77,6 @@ GEMMERY_HOST_DEVICE
 constexpr bool is_code(DType dtype) {
   return bits_of(dtype) <= 8 && bits_of(dtype) != 6 && dtype != DType::float8_e8m0fnu;
 }
-GEMMERY_HOST_DEVICE
-constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 /// True if one operand has 16-bit floats and the other one codes that are decoded to their type.
 GEMMERY_HOST_DEVICE
 constexpr bool decodes_a(const Sm80Design& design) {

@@ -102,11 +102,6 @@ constexpr int tile_k(const Sm90Design& design) { return sm90_swizzle_bytes / byt
 GEMMERY_HOST_DEVICE
 constexpr int atom_extent(const Sm90Design& design) { return tile_k(design); }
 
-namespace detail {
-GEMMERY_HOST_DEVICE
-constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
-}  // namespace detail
-
 /// For a convolution: the operand that TMA loads in im2col mode.
 GEMMERY_HOST_DEVICE
 constexpr bool finds_rows(const Sm90Design& design) {

@@ -70,7 +70,7 @@ GEMMERY_HOST_DEVICE
 constexpr bool fits_tma(const EpilogueTensor& tensor, int staging_columns) {
   const int pitch = staging_columns * bytes_of(tensor.dtype);
   return tensor.varies_m && tensor.varies_n && tensor.vector_bytes == 16 &&
-         (detail::is_half(tensor.dtype) || tensor.dtype == DType::float32) &&
+         (is_half(tensor.dtype) || tensor.dtype == DType::float32) &&
          (pitch == 32 || pitch == 64 || pitch == 128);
 }
 
