@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <string>
+
+#include "providers/cublaslt/descriptors.hpp"
+#include "providers/cublaslt/library.hpp"
 
 namespace gemmery::cublaslt {
 namespace {
@@ -184,6 +188,33 @@ TEST(CublasltProduct, refuses_strides_that_overlap_or_run_backwards) {
   problem.b.batch_stride = -256;
   EXPECT_EQ(describe(problem, product).error(),
             "B: expected a batch stride of at least 0, got -256");
+}
+
+// Where the vendor's library is. It checks the sizes of what it is given, and needs no GPU for
+// that.
+TEST(CublasltProduct, has_descriptors_that_the_vendors_library_accepts) {
+  const FoundLibrary found = find_library();
+  if (!found.library) GTEST_SKIP() << found.reason;
+  for (
+      const char* const line :
+      {"gemm 48x32x16 a=bf16 b=bf16:c", "gemm 48x32x16x3 a=f32 b=f32/batch=0 c=f32 beta=1",
+       "gemm 48x32x16 a=f64 out=f64:c", "gemm 48x32x16 a=f16 acc=f16",
+       "gemm 48x32x16 a=int8 b=int8:c out=int32", "gemm 48x32x16 a=f32 math=bf16x9",
+       "gemm 48x32x16 a=e4m3 b=e5m2:c out=bf16 math=fp8_fast",
+       R"_(gemm 48x32x16x2 a=bf16 epilogue="D = accum + b1" b1=bf16[l,n])_",
+       R"_(gemm 48x32x16 a=bf16 epilogue="D = where(accum > 0, accum, 0)")_",
+       R"_(gemm 48x32x16 a=bf16 epilogue="x = accum + b1; D = gelu_tanh(x)" b1=bf16[n] x=bf16)_"}) {
+    Product product;
+    ASSERT_TRUE(described(line, product)) << line;
+    EXPECT_NO_THROW({
+      const auto operation = make_operation(*found.library, product, sample_addresses(product));
+      const Layouts layouts(*found.library, product);
+      const auto preference = make_preference(*found.library, product, std::size_t{32} << 20);
+      EXPECT_NE(operation, nullptr);
+      EXPECT_NE(layouts.out, nullptr);
+      EXPECT_NE(preference, nullptr);
+    }) << line;
+  }
 }
 
 TEST(CublasltProduct, refuses_numbers_that_it_cannot_express) {
