@@ -13,6 +13,8 @@
 
 #include <gemmery/gemmery.hpp>
 
+#include "kernel/registry.hpp"
+#include "tests/kernel/toy_family.hpp"
 #include "tests/providers/user/registered.hpp"
 #include "tests/providers/user/tiled_kernel.hpp"
 #include "tests/support/random_seed.hpp"
@@ -159,6 +161,36 @@ TEST(Tune, lists_and_forgets) {
   EXPECT_EQ(list_tunings().size(), before.size() - 1);
   EXPECT_EQ(forget_tunings(std::vector{line.problem}), 0u);
   EXPECT_TRUE(explain(line.problem, device_info(Device::cpu())).tuned.empty());
+}
+
+// On the CPU, as if it were a vendor's library. Its three kernels do nothing.
+class LibraryOfOthers final : public tests::ToyFamily {
+ public:
+  LibraryOfOthers() : ToyFamily("others", Target::cpu()) {}
+  bool ranks_last_until_measured() const noexcept override { return true; }
+  const DeviceInfo* device_info(Device) const override {
+    return &gemmery::device_info(Device::cpu());
+  }
+};
+
+TEST(Tune, tries_kernels_of_a_vendor_beside_the_first_by_the_model) {
+  auto owned = std::make_unique<LibraryOfOthers>();
+  const LibraryOfOthers& others = *owned;
+  register_family(std::move(owned));
+  const ProblemLine line = new_problem();
+  const auto listed = kernels_of(line);
+  TuneOptions one = quick();
+  one.candidates = 1;
+  const TuneResult result = tune(line, one);
+  kernel::remove_family(others);
+  ASSERT_GT(listed.size(), 4u);
+  EXPECT_NE(&listed[listed.size() - 4].family(), &others);
+  ASSERT_EQ(result.entry.candidates.size(), 4u);
+  EXPECT_EQ(result.entry.candidates[0].kernel, listed[0].name());
+  EXPECT_EQ(result.entry.candidates[0].outcome, "winner");
+  for (const int number : {1, 2, 3})
+    EXPECT_TRUE(outcome_of(result, others.kernel(number)).starts_with("wrong: "))
+        << outcome_of(result, others.kernel(number));
 }
 
 TEST(Tune, never_lets_a_slow_kernel_win_that_promises_to_be_fast) {
