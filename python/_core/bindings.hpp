@@ -50,6 +50,8 @@ void bind_tuning(nb::module_& module);
 void bind_cache(nb::module_& module);
 void bind_log(nb::module_& module);
 void bind_user_kernels(nb::module_& module);
+// The last one: it changes what is bound.
+void bind_call_errors(nb::module_& module);
 
 // Throws Error.
 [[noreturn]] void refuse(std::string_view operand, std::string expected, std::string got,

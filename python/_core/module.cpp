@@ -27,4 +27,5 @@ NB_MODULE(_core, module) {
   module.def(
       "set_leak_warnings", &nb::set_leak_warnings, nb::arg("are_wanted"),
       "Enables or disables reports about objects that are alive when the interpreter exits.");
+  bind_call_errors(module);
 }
