@@ -29,6 +29,15 @@ class ConfigReader {
     field = static_cast<Field>(value);
     fits_ = fits_ && static_cast<Value>(field) == value;
   }
+  // The same for an attribute that some algorithms do not have: 0 then.
+  template <class Value, class Field>
+  void read_if_any(ConfigAttribute attribute, Field& field) {
+    Value value{};
+    std::size_t written = 0;
+    const Result result = library_.api.cublasLtMatmulAlgoConfigGetAttribute(
+        &data_, attribute, &value, sizeof value, &written);
+    if (result == Result::success) field = static_cast<Field>(value);
+  }
   bool fits() const { return fits_; }
 
  private:
@@ -216,8 +225,8 @@ std::optional<Algorithm> read_algorithm(const Library& library, const AlgorithmD
   reader.read<std::uint32_t>(ConfigAttribute::swizzle, algorithm.swizzle);
   reader.read<std::uint32_t>(ConfigAttribute::custom_option, algorithm.option);
   reader.read<std::uint32_t>(ConfigAttribute::stages, algorithm.stages);
-  reader.read<std::uint16_t>(ConfigAttribute::inner_shape, algorithm.inner_shape);
-  reader.read<std::uint16_t>(ConfigAttribute::cluster_shape, algorithm.cluster_shape);
+  reader.read_if_any<std::uint16_t>(ConfigAttribute::inner_shape, algorithm.inner_shape);
+  reader.read_if_any<std::uint16_t>(ConfigAttribute::cluster_shape, algorithm.cluster_shape);
   algorithm.uses_tensor_cores = uses_tensor_cores(library, data) ? 1 : 0;
   algorithm.architecture = static_cast<std::uint8_t>(device.architecture);
   algorithm.major = static_cast<std::uint8_t>(library.version.major);
@@ -239,8 +248,8 @@ void configure(const Library& library, const Algorithm& algorithm, AlgorithmData
   set(ConfigAttribute::reduction_scheme, std::uint32_t{algorithm.reduction});
   set(ConfigAttribute::swizzle, std::uint32_t{algorithm.swizzle});
   set(ConfigAttribute::custom_option, algorithm.option);
-  set(ConfigAttribute::inner_shape, algorithm.inner_shape);
-  set(ConfigAttribute::cluster_shape, algorithm.cluster_shape);
+  if (algorithm.inner_shape != 0) set(ConfigAttribute::inner_shape, algorithm.inner_shape);
+  if (algorithm.cluster_shape != 0) set(ConfigAttribute::cluster_shape, algorithm.cluster_shape);
 }
 
 std::vector<DesignField> fields_of(const Algorithm& algorithm) {

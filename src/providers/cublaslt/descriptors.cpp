@@ -29,8 +29,9 @@ std::uint32_t epilogue_bits(const EpilogueForm& form) {
 void set_epilogue(const Library& library, MatmulDescriptor operation, const Product& product) {
   set(library, operation, DescriptorAttribute::epilogue, epilogue_bits(product.epilogue));
   if (product.bias.operand != no_operand) {
-    set(library, operation, DescriptorAttribute::bias_type,
-        static_cast<std::int32_t>(product.bias.type));
+    if (product.bias.type != product.out.type)
+      set(library, operation, DescriptorAttribute::bias_type,
+          static_cast<std::int32_t>(product.bias.type));
     set(library, operation, DescriptorAttribute::bias_batch_stride, product.bias.batch_stride);
   }
   if (product.auxiliary.operand != no_operand) {

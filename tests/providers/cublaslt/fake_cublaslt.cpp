@@ -144,7 +144,7 @@ struct Words {
   std::uint16_t inner = 0, cluster = 0;
   std::uint32_t alignments = 0;  // the least of the operands
   std::uint32_t uses_tensor_cores = 0;
-  std::uint32_t unused = 0;
+  std::uint32_t has_shapes = 1;
   std::uint64_t origin = 0;
   std::uint64_t more = 0;
 };
@@ -157,6 +157,10 @@ Words words_of(const AlgorithmData& data) {
 }
 void set_words(AlgorithmData& data, const Words& words) { std::memcpy(&data, &words, sizeof data); }
 
+bool is_shape(ConfigAttribute attribute) {
+  return attribute == ConfigAttribute::inner_shape || attribute == ConfigAttribute::cluster_shape;
+}
+
 HeuristicResult result_of(const tests::FakeAlgorithm& planned, const PreferenceObject& preference) {
   Words words;
   words.id = planned.id;
@@ -166,6 +170,7 @@ HeuristicResult result_of(const tests::FakeAlgorithm& planned, const PreferenceO
   words.reduction = planned.reduction;
   words.option = planned.option;
   words.uses_tensor_cores = planned.uses_tensor_cores ? 1 : 0;
+  words.has_shapes = planned.has_shapes ? 1 : 0;
   words.alignments = *std::ranges::min_element(preference.alignments);
   words.origin = from_heuristics;
   HeuristicResult result;
@@ -391,6 +396,7 @@ EXPORTED Result cublasLtMatmulAlgoInit(Handle, ComputeType, DataType, DataType, 
   Words words;
   words.id = id;
   words.uses_tensor_cores = known->uses_tensor_cores ? 1 : 0;
+  words.has_shapes = known->has_shapes ? 1 : 0;
   set_words(*data, words);
   return Result::success;
 }
@@ -414,6 +420,7 @@ EXPORTED Result cublasLtMatmulAlgoConfigSetAttribute(AlgorithmData* data, Config
                                                      const void* from, std::size_t bytes) {
   ENTER();
   Words words = words_of(*data);
+  if (words.has_shapes == 0 && is_shape(attribute)) return Result::not_supported;
   const Result result = [&] {
     switch (attribute) {
       case ConfigAttribute::id:
@@ -446,6 +453,7 @@ EXPORTED Result cublasLtMatmulAlgoConfigGetAttribute(const AlgorithmData* data,
                                                      std::size_t bytes, std::size_t* written) {
   ENTER();
   const Words words = words_of(*data);
+  if (words.has_shapes == 0 && is_shape(attribute)) return Result::not_supported;
   const auto give = [&](const auto& field) {
     if (bytes != sizeof field) return Result::invalid_value;
     std::memcpy(to, &field, bytes);

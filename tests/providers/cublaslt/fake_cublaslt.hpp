@@ -23,6 +23,7 @@ struct FakeAlgorithm {
   std::size_t workspace_bytes = 0;
   float waves = 1;
   bool uses_tensor_cores = true;
+  bool has_shapes = true;  // of instructions and clusters
   cublaslt::Result state = cublaslt::Result::success;
 };
 

@@ -256,6 +256,15 @@ TEST_F(Cublaslt, numbers_make_it_refuse_and_never_change_the_list) {
   EXPECT_EQ(error.kind(), ErrorKind::unsupported);
 }
 
+TEST_F(Cublaslt, an_algorithm_without_a_shape_of_clusters_is_taken) {
+  fake_cublaslt().algorithms = {FakeAlgorithm{.id = 5, .has_shapes = false}};
+  const auto kernels = kernels_for("gemm 73x64x64 a=bf16");
+  ASSERT_EQ(kernels.size(), 1U);
+  EXPECT_EQ(kernels[0].metadata().design_value("cluster"), "auto");
+  const auto read = family().parse_name(kernels[0].name());
+  EXPECT_TRUE(read.value().supports(parse_problem("gemm 74x64x64 a=bf16").problem, device()));
+}
+
 // --- names --------------------------------------------------------------------------------------
 
 TEST_F(Cublaslt, names_are_read_back) {
