@@ -17,4 +17,7 @@ std::vector<std::string> named_toolkits();
 // The absolute folders of a variable that lists folders separated by ':'.
 std::vector<std::string> listed_folders(const char* variable);
 
+// Folders of Python packages: those of PYTHONPATH, of VIRTUAL_ENV and of the system.
+std::vector<std::string> python_folders();
+
 }  // namespace gemmery::jit

@@ -4,6 +4,8 @@
 
 #include <gemmery/error.hpp>
 
+#include <unistd.h>
+
 #include <array>
 #include <exception>
 #include <optional>
@@ -55,13 +57,25 @@ FoundLibrary take(const platform::SharedLibrary& file) {
   return {std::make_unique<const Library>(Library{api, version, file.path()}), {}};
 }
 
-// In this order: toolkits, the system's loader.
+// Where NVIDIA's wheels put it, below a folder of packages.
+constexpr std::array<const char*, 2> wheel_places{"/nvidia/cu13/lib/libcublasLt.so.13",
+                                                  "/nvidia/cublas/lib/libcublasLt.so.12"};
+
+std::vector<std::string> places_of_wheels() {
+  std::vector<std::string> places;
+  for (const std::string& packages : jit::python_folders())
+    for (const char* const place : wheel_places)
+      if (::access((packages + place).c_str(), R_OK) == 0) places.push_back(packages + place);
+  return places;
+}
+
+// In this order: wheels, toolkits, the system's loader.
 std::vector<std::string> usual_places() {
   std::vector<std::string> folders;
   for (const std::string& root : jit::named_toolkits()) folders.push_back(root + "/lib64/");
   folders.push_back(jit::usual_toolkit + std::string("/lib64/"));
   folders.emplace_back();
-  std::vector<std::string> places;
+  std::vector<std::string> places = places_of_wheels();
   for (const std::string& folder : folders)
     for (const char* const soname : sonames) places.push_back(folder + soname);
   return places;

@@ -34,7 +34,7 @@ struct FoundLibrary {
 };
 
 // Opens the library that GEMMERY_CUBLASLT_LIBRARY names, otherwise one that the process has loaded,
-// one of a toolkit, or the system's. Never throws.
+// one of a Python package, of a toolkit, or the system's. Never throws.
 FoundLibrary find_library() noexcept;
 
 // The library of this process: searched for at the first call.

@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "providers/cublaslt/known_faults.hpp"
 #include "tests/providers/cublaslt/with_fake.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace gemmery::cublaslt {
 namespace {
@@ -62,6 +65,21 @@ TEST(CublasltLibrary, is_switched_off_by_a_flag) {
   ::setenv("GEMMERY_CUBLASLT", "0", 1);
   expect_reason(find_library(), "switched off by GEMMERY_CUBLASLT");
   ::unsetenv("GEMMERY_CUBLASLT");
+}
+
+TEST(CublasltLibrary, of_a_wheel_comes_before_those_of_toolkits) {
+  const std::vector<std::string> sonames{"libcublasLt.so.13", "libcublasLt.so.12"};
+  if (platform::LibrarySearch::find_loaded(sonames).library)
+    GTEST_SKIP() << "this process has loaded the vendor's library, which comes before all others";
+  const tests::TemporaryFolder packages;
+  const auto folder = std::filesystem::path(packages.path()) / "nvidia/cu13/lib";
+  std::filesystem::create_directories(folder);
+  std::filesystem::create_symlink(fake_library_path(), folder / "libcublasLt.so.13");
+  ::setenv("PYTHONPATH", packages.path().c_str(), 1);
+  const FoundLibrary found = find_library();
+  ::unsetenv("PYTHONPATH");
+  ASSERT_NE(found.library, nullptr) << found.reason;
+  EXPECT_TRUE(std::filesystem::equivalent(found.library->path, fake_library_path()));
 }
 
 TEST(CublasltLibrary, numbers_of_versions_are_read) {
