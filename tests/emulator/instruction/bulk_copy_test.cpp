@@ -252,6 +252,36 @@ TEST(AsyncStore, and_its_mbarrier_must_be_of_one_cta) {
   EXPECT_EQ(fault.kind, FaultKind::mbarrier_misuse) << fault.message;
 }
 
+// Every lane of four CTAs adds its number to one word of the next CTA, whose barrier counts the
+// bytes; the word was set to 1000 before.
+TEST(AsyncReduction, combines_numbers_in_another_cta_and_counts_their_bytes_there) {
+  CopyMachine machine;
+  const std::uint64_t in = machine.upload(random_words(512)), out = machine.allocate(4 * 32 * 4);
+  std::string body = init_by_one_thread(
+      "mbarrier.init.shared::cta.b64 [%r2], 1;\n"
+      "fence.mbarrier_init.release.cluster;\n"
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 128;\n"
+      "st.shared.u32 [%r1], 1000;\n"
+      "EXPECTED: barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
+      "add.u32 %r5, %r4, 1;\nand.b32 %r5, %r5, 3;\n"
+      "mapa.shared::cluster.u32 %r6, %r1, %r5;\nmapa.shared::cluster.u32 %r7, %r2, %r5;\n"
+      "mad.lo.u32 %r10, %r4, 32, %r3;\n"
+      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r6], %r10, "
+      "[%r7];\n");
+  body += wait_for_phase_0() +
+          "ld.shared.u32 %r11, [%r1];\nmad.lo.u32 %r9, %r4, 32, %r3;\nmul.lo.u32 %r9, %r9, 4;\n"
+          "cvt.u64.u32 %rd5, %r9;\nadd.u64 %rd5, %rd2, %rd5;\nst.global.u32 [%rd5], %r11;\n"
+          "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    machine.run(body, in, out, {.threads = 32, .cluster = 4, .seed = seed});
+    const auto got = machine.download<std::uint32_t>(out, 128);
+    for (std::uint32_t at = 0; at < 128; ++at) {
+      const std::uint32_t sender = (at / 32 + 3) % 4;
+      EXPECT_EQ(got[at], 1000 + 32 * 32 * sender + 31 * 32 / 2) << at;
+    }
+  }
+}
+
 struct ReductionRow {
   const char* form;
   std::uint64_t old, operand, expected;  // the bits of one element

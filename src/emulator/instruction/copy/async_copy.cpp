@@ -105,7 +105,7 @@ void land(const Issuer& issuer, const Landing& landing, const std::byte* from,
     Cta& cta = cluster.cta(static_cast<std::uint32_t>(rank));
     require_alive(cta);
     const Epoch epoch = epoch_of_phase(cluster, live_mbarrier(cta, landing.barrier, signals));
-    Accessor who = issuer.accessor(epoch);
+    Accessor who = issuer.accessor(epoch, landing.proxy);
     who.is_atomic = landing.is_atomic;
     std::byte* const to = cta.shared.write(landing.offset, landing.bytes, landing.alignment, who);
     std::memcpy(to, from, landing.bytes);
@@ -113,6 +113,22 @@ void land(const Issuer& issuer, const Landing& landing, const std::byte* from,
       cta.shared.shadow().mark_unwritten(landing.offset + place, 1);
     complete_bytes(cluster, cta, landing.barrier, landing.bytes);
   });
+}
+
+std::vector<std::byte> reduced(Cluster& cluster, const Landing& landing, Accessor who,
+                               const Reduction& reduction, std::span<const std::byte> operands) {
+  constexpr std::uint32_t chunk_bytes = 16;
+  const bool is_in_chunks = landing.bytes % chunk_bytes == 0;
+  const LaneUpdate update = is_in_chunks ? reduction.chunk : reduction.element;
+  const std::uint32_t step = is_in_chunks ? chunk_bytes : reduction.element_bytes;
+  const auto rank = static_cast<std::uint32_t>(std::countr_zero(landing.ranks));
+  who.is_atomic = true;
+  const std::byte* const old =
+      cluster.cta(rank).shared.read(landing.offset, landing.bytes, landing.alignment, who, true);
+  std::vector<std::byte> values(old, old + landing.bytes);
+  for (std::uint32_t at = 0; at < landing.bytes; at += step)
+    update(values.data() + at, operands.data() + at);
+  return values;
 }
 
 void read_global(Cluster& cluster, std::uint64_t address, std::uint32_t bytes, const Accessor& who,

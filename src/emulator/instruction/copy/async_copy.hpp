@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "emulator/instruction/copy/copy_operands.hpp"
+#include "emulator/instruction/memory/reduction.hpp"
 #include "emulator/machine/warp.hpp"
 
 namespace gemmery::emulator {
@@ -40,6 +41,7 @@ struct Landing {
   std::uint32_t alignment = 16;
   std::uint32_t barrier = 0;
   bool is_atomic = false;  // a reduction
+  Proxy proxy = Proxy::async;
 };
 // Checks bounds and alignment; throws Fault.
 Landing landing_of(Warp& warp, int lane, std::uint64_t destination, std::uint64_t barrier,
@@ -52,6 +54,11 @@ Epoch landing_epoch(Cluster& cluster, const Landing& landing);
 // bytes whose source was never written.
 void land(const Issuer& issuer, const Landing& landing, const std::byte* from,
           std::span<const std::uint32_t> unwritten);
+
+// The bytes that a reduction leaves at a landing of one CTA: those that are there, combined with
+// `operands`. `who` reads them.
+std::vector<std::byte> reduced(Cluster& cluster, const Landing& landing, Accessor who,
+                               const Reduction& reduction, std::span<const std::byte> operands);
 
 // Reads consecutive bytes of global memory. Appends the offsets (plus `place`) of bytes that were
 // never written.

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// st.async: stores registers to shared memory of the cluster and counts the bytes at an mbarrier
-// there when they arrive.
+// st.async and red.async: store registers to shared memory of the cluster, or combine them with
+// what is there, and count the bytes at an mbarrier there when they arrive.
 #include <array>
 #include <cstring>
 #include <memory>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "emulator/instruction/copy/async_copy.hpp"
 #include "emulator/instruction/copy/copy_forms.hpp"
@@ -84,6 +88,52 @@ Step store(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
+// --- reductions ---------------------------------------------------------------------------------
+
+struct AsyncReductionDetail final : OperationDetail {
+  LaneOperand address, value, barrier;
+  Reduction reduction;
+};
+
+void start_reduction(Warp& warp, const Operation& operation, int lane) {
+  const auto& detail = static_cast<const AsyncReductionDetail&>(*operation.detail);
+  const std::uint32_t bytes = detail.reduction.element_bytes;
+  Landing landing = landing_of(warp, lane, detail.address.value(warp, lane),
+                               detail.barrier.value(warp, lane), bytes, bytes);
+  landing.is_atomic = true;
+  landing.proxy = Proxy::generic;
+  const Issuer issuer = issuer_of(warp, operation, lane);
+  const std::uint64_t operand = detail.value.value(warp, lane);
+  issuer.start([issuer, landing, operand, reduction = detail.reduction](Cluster& cluster) {
+    const Accessor who = issuer.accessor(landing_epoch(cluster, landing), Proxy::generic);
+    const std::vector<std::byte> values =
+        reduced(cluster, landing, who, reduction, std::as_bytes(std::span(&operand, 1)));
+    land(issuer, landing, values.data(), {});
+  });
+}
+
+Step reduce(Warp& warp, const Operation& operation, LaneMask active) {
+  const auto& detail = static_cast<const AsyncReductionDetail&>(*operation.detail);
+  for (const LaneOperand* operand : {&detail.address, &detail.value, &detail.barrier})
+    warp.require_defined(operand->slot, active, "what red.async adds, where, and what counts it");
+  for_each_lane(active, [&](int lane) { start_reduction(warp, operation, lane); });
+  return Step::next;
+}
+
+// PTX ISA, red.async: fewer types than cp.reduce.async.bulk.
+Reduction take_async_reduction(Form& form) {
+  const std::string_view word = take_reduction(form);
+  const ScalarType type = form.take_type();
+  const bool is_wide = type == ScalarType::u64 && word == "add";
+  const Reduction reduction = find_reduction(word, type);
+  if (reduction.element == nullptr || is_float(type) || (bits_of(type) != 32 && !is_wide))
+    form.refuse("." + std::string(word) + " of ." + std::string(name(type)) +
+                " is no reduction of red.async");
+  return reduction;
+}
+
+// --- decoding -----------------------------------------------------------------------------------
+
 void decode_values(Form& form, AsyncStoreDetail& detail, ScalarType type) {
   const Operand& operand = form.operand(1);
   const bool is_list = operand.kind == Operand::Kind::list;
@@ -115,6 +165,25 @@ void decode_async_store(Form& form) {
   detail->barrier = decode_address(form, form.operand(2));
   Operation& operation = form.operation();
   operation.execute = store;
+  operation.has_side_effect = true;
+  operation.propagates_definedness = false;
+  operation.detail = std::move(detail);
+}
+
+void decode_async_reduction(Form& form) {
+  auto detail = std::make_shared<AsyncReductionDetail>();
+  for (const std::string_view word :
+       {"relaxed", "cluster", "shared::cluster", "mbarrier::complete_tx::bytes"})
+    if (!form.take(word)) form.refuse("expected ." + std::string(word));
+  detail->reduction = take_async_reduction(form);
+  form.finish();
+  form.expect_operands(3);
+  const int bits = static_cast<int>(8 * detail->reduction.element_bytes);
+  detail->address = decode_address(form, form.operand(0));
+  detail->value = decode_value(form, form.operand(1), untyped(bits));
+  detail->barrier = decode_address(form, form.operand(2));
+  Operation& operation = form.operation();
+  operation.execute = reduce;
   operation.has_side_effect = true;
   operation.propagates_definedness = false;
   operation.detail = std::move(detail);

@@ -69,12 +69,6 @@ Step load(Warp& warp, const Operation& operation, LaneMask active) {
 
 // --- shared to shared of the cluster ------------------------------------------------------------
 
-void reduce(const Reduction& reduction, std::byte* values, const std::byte* operands,
-            std::uint32_t bytes) {
-  for (std::uint32_t at = 0; at < bytes; at += bulk_alignment)
-    reduction.chunk(values + at, operands + at);
-}
-
 void start_push(Warp& warp, const Operation& operation, int lane) {
   const BulkDetail& detail = detail_of(operation);
   const std::uint32_t bytes = size_of(warp, detail, lane);
@@ -86,19 +80,11 @@ void start_push(Warp& warp, const Operation& operation, int lane) {
   const Issuer issuer = issuer_of(warp, operation, lane);
   const Reduction reduction = detail.reduction;
   issuer.start([issuer, landing, source, reduction](Cluster& cluster) {
-    Accessor who = issuer.accessor(landing_epoch(cluster, landing));
+    const Accessor who = issuer.accessor(landing_epoch(cluster, landing));
     SharedMemory& own = issuer.warp->cta.shared;
     const std::byte* const from = own.read(source, landing.bytes, bulk_alignment, who, true);
     std::vector<std::byte> staged(from, from + landing.bytes);
-    if (reduction.element != nullptr) {
-      const auto rank = static_cast<std::uint32_t>(std::countr_zero(landing.ranks));
-      who.is_atomic = true;
-      const std::byte* const old =
-          cluster.cta(rank).shared.read(landing.offset, landing.bytes, bulk_alignment, who, true);
-      std::vector<std::byte> values(old, old + landing.bytes);
-      reduce(reduction, values.data(), staged.data(), landing.bytes);
-      staged = std::move(values);
-    }
+    if (reduction.element != nullptr) staged = reduced(cluster, landing, who, reduction, staged);
     land(issuer, landing, staged.data(), {});
   });
 }

@@ -15,6 +15,8 @@ void decode_cp_async(Form& form);
 void decode_bulk_copy(Form& form, bool is_reduction);
 // async_store.cpp: st.async.
 void decode_async_store(Form& form);
+// async_store.cpp: red.async.
+void decode_async_reduction(Form& form);
 // bulk_group.cpp: cp.async.bulk.commit_group and wait_group.
 void decode_bulk_commit(Form& form);
 void decode_bulk_wait(Form& form);

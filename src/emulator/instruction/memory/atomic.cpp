@@ -13,6 +13,7 @@
 
 #include "emulator/arithmetic/float_arithmetic.hpp"
 #include "emulator/arithmetic/float_format.hpp"
+#include "emulator/instruction/copy/copy_forms.hpp"
 #include "emulator/instruction/memory/memory_access.hpp"
 #include "emulator/program/scalar_type.hpp"
 
@@ -343,8 +344,6 @@ OperandSlot add_operand(Form& form, const Operand& operand, ScalarType type) {
 
 // atom if `has_result`, else red.
 void decode_update(Form& form, bool has_result) {
-  const Instruction& instruction = form.instruction();
-  if (instruction.has("async")) form.refuse("red.async is not emulated; use a plain red");
   AtomicDetail detail;
   const AccessWords words = take_access_words(form);
   const UpdateRow& row = find_row(form);
@@ -390,6 +389,7 @@ void decode_atom(DecodeContext& context, const Instruction& instruction, Operati
 
 void decode_red(DecodeContext& context, const Instruction& instruction, Operation& operation) {
   Form form(context, instruction, operation);
+  if (form.take("async")) return decode_async_reduction(form);
   decode_update(form, false);
 }
 
