@@ -15,8 +15,8 @@ namespace gemmery::cli {
 namespace {
 
 constexpr const char* argument_forms =
-    "[NAME=]FILE.npy, [NAME=]zeros:DTYPE:SHAPE, [NAME=]unwritten:DTYPE:SHAPE, bytes:FILE.npy or a "
-    "number";
+    "[NAME=]FILE.npy, [NAME=]zeros:DTYPE:SHAPE, [NAME=]unwritten:DTYPE:SHAPE, one of them after "
+    "map:BOX:, bytes:FILE.npy or a number";
 
 [[noreturn]] void refuse(std::string operand, std::string expected, const std::string& got) {
   throw Error({.kind = ErrorKind::invalid_argument,
@@ -58,6 +58,8 @@ std::string descr_of(const std::string& word) {
   refuse("--arg", "a type of whole bytes, such as f32 or <i8", word);
 }
 
+void make_argument(NamedArgument& made, const std::string& text);
+
 void make_buffer(NamedArgument& made, const std::string& text, bool is_written) {
   const std::size_t first = text.find(':');
   const std::size_t second = text.find(':', first + 1);
@@ -87,6 +89,49 @@ void make_from_file(NamedArgument& made, const std::string& file, bool is_value)
                       : EmulationArgument::buffer(std::move(array.bytes));
 }
 
+// The type of a buffer's elements; unsigned integers of 16 bits are bfloat16, which NumPy lacks.
+DType dtype_of(const std::string& descr) {
+  for (const DTypeFacts& known : dtype_table)
+    if (known.bits >= 8 && descr_of(known.dtype) == descr) return known.dtype;
+  refuse("--arg", "a type of elements that tensor maps have", descr);
+}
+
+// BOX[/SWIZZLE]:BUFFER, where BUFFER is a file, zeros: or unwritten:.
+void make_map(NamedArgument& made, const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const std::string form = text.substr(0, colon);
+  const std::size_t slash = form.find('/');
+  const auto box = read_extents(std::string_view(form).substr(0, slash));
+  const auto swizzle = slash == std::string::npos
+                           ? std::vector<std::uint64_t>{0}
+                           : read_extents(std::string_view(form).substr(slash + 1))
+                                 .value_or(std::vector<std::uint64_t>{});
+  if (colon == std::string::npos || !box || swizzle.size() != 1)
+    refuse("--arg", "map:BOX[/SWIZZLE]:BUFFER, such as map:64x64/128:a.npy", "map:" + text);
+  make_argument(made, text.substr(colon + 1));
+  if (made.argument.kind != EmulationArgument::Kind::buffer)
+    refuse("--arg", "a buffer after map:BOX:", text.substr(colon + 1));
+  const std::vector<std::uint32_t> narrow(box->begin(), box->end());
+  made.argument =
+      EmulationArgument::tensor_map(std::move(made.argument), dtype_of(made.descr), made.shape,
+                                    narrow, static_cast<int>(swizzle.front()));
+}
+
+void make_argument(NamedArgument& made, const std::string& text) {
+  if (text.starts_with("zeros:"))
+    make_buffer(made, text, true);
+  else if (text.starts_with("unwritten:"))
+    make_buffer(made, text, false);
+  else if (text.starts_with("bytes:"))
+    make_from_file(made, text.substr(6), true);
+  else if (text.starts_with("map:"))
+    make_map(made, text.substr(4));
+  else if (text.ends_with(".npy"))
+    make_from_file(made, text, false);
+  else
+    made.argument = EmulationArgument::number(text);
+}
+
 }  // namespace
 
 std::array<std::uint32_t, 3> parse_extents(const std::string& word, const char* option) {
@@ -109,17 +154,7 @@ NamedArgument parse_argument(const std::string& word, std::size_t index) {
                      .descr = {},
                      .shape = {}};
   if (made.name.find('/') != std::string::npos) refuse("--arg", "a name without '/'", made.name);
-  const std::string text = is_named ? word.substr(equals + 1) : word;
-  if (text.starts_with("zeros:"))
-    make_buffer(made, text, true);
-  else if (text.starts_with("unwritten:"))
-    make_buffer(made, text, false);
-  else if (text.starts_with("bytes:"))
-    make_from_file(made, text.substr(6), true);
-  else if (text.ends_with(".npy"))
-    make_from_file(made, text, false);
-  else
-    made.argument = EmulationArgument::number(text);
+  make_argument(made, is_named ? word.substr(equals + 1) : word);
   return made;
 }
 

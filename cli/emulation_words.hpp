@@ -23,7 +23,8 @@ struct NamedArgument {
   std::vector<std::uint64_t> shape;
 };
 
-// [NAME=]FILE.npy | [NAME=]zeros:DTYPE:SHAPE | unwritten:DTYPE:SHAPE | bytes:FILE.npy | NUMBER.
+// [NAME=]FILE.npy | zeros:DTYPE:SHAPE | unwritten:DTYPE:SHAPE | map:BOX[/SWIZZLE]: and one of these
+// | bytes:FILE.npy | NUMBER.
 // Throws Error: invalid_argument, io.
 NamedArgument parse_argument(const std::string& word, std::size_t index);
 

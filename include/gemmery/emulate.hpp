@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +19,9 @@
 namespace gemmery {
 
 // One parameter of the kernel: a number, the bytes of a value, or a buffer on the device, whose
-// address the kernel gets and whose contents are a result.
+// address or tensor map the kernel gets and whose contents are a result.
 struct GEMMERY_API EmulationArgument {
-  enum class Kind : std::uint8_t { number, value, buffer };
+  enum class Kind : std::uint8_t { number, value, buffer, tensor_map };
 
   // "3", "-1", "0x10", "1.5", "1.5f", converted to the type that the kernel's PTX declares; for
   // types that PTX does not tell apart (half and other structs) with the type: "1.5:f16".
@@ -28,11 +29,21 @@ struct GEMMERY_API EmulationArgument {
   static EmulationArgument value(std::vector<std::byte> bytes);   // in the parameter's own type
   static EmulationArgument buffer(std::vector<std::byte> bytes);  // with these contents
   static EmulationArgument unwritten(std::size_t bytes);  // a buffer with unwritten contents
+  // A buffer for a parameter `const __grid_constant__ CUtensorMap`: an array of `shape` in C order,
+  // copied in boxes of `box` elements, both slowest dimension first; swizzle_bytes: 0, 32, 64, 128.
+  // Throws Error (invalid_argument) for a shape of other bytes than the buffer's, or a box of
+  // another rank. The rules of cuTensorMapEncodeTiled are checked at the launch.
+  static EmulationArgument tensor_map(EmulationArgument buffer, DType dtype,
+                                      std::span<const std::uint64_t> shape,
+                                      std::span<const std::uint32_t> box, int swizzle_bytes = 0);
+
+  bool has_buffer() const noexcept { return kind == Kind::buffer || kind == Kind::tensor_map; }
 
   Kind kind = Kind::number;
   std::string text = {};
   std::vector<std::byte> bytes = {};
   bool is_written = true;
+  TensorMapView view = {};  // of a tensor map; its address is that of the buffer
 };
 
 struct EmulationRequest {

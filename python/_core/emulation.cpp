@@ -18,13 +18,29 @@ std::vector<std::byte> to_bytes(nb::handle object) {
   return {data, data + bytes.size()};
 }
 
-// ("number", text), ("value", bytes), ("buffer", bytes) or ("unwritten", count).
+// (dtype, shape, box, swizzle) of a tensor map over the buffer.
+EmulationArgument to_tensor_map(EmulationArgument buffer, const nb::tuple& map) {
+  const auto dtype = parse_dtype(nb::cast<std::string>(map[0]));
+  if (!dtype)
+    throw Error({.operand = "tensor map",
+                 .expected = "a type of elements that tensor maps have",
+                 .got = nb::cast<std::string>(map[0])});
+  const auto shape = nb::cast<std::vector<std::uint64_t>>(map[1]);
+  const auto box = nb::cast<std::vector<std::uint32_t>>(map[2]);
+  return EmulationArgument::tensor_map(std::move(buffer), *dtype, shape, box,
+                                       nb::cast<int>(map[3]));
+}
+
+// ("number", text), ("value", bytes), ("buffer", bytes), ("unwritten", count) or ("tensor map",
+// buffer, map).
 EmulationArgument to_argument(nb::handle object) {
   const nb::tuple pair = nb::cast<nb::tuple>(object);
   const auto kind = nb::cast<std::string>(pair[0]);
   if (kind == "number") return EmulationArgument::number(nb::cast<std::string>(pair[1]));
   if (kind == "value") return EmulationArgument::value(to_bytes(pair[1]));
   if (kind == "buffer") return EmulationArgument::buffer(to_bytes(pair[1]));
+  if (kind == "tensor map")
+    return to_tensor_map(to_argument(pair[1]), nb::cast<nb::tuple>(pair[2]));
   return EmulationArgument::unwritten(nb::cast<std::size_t>(pair[1]));
 }
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from gemmery import _core
 from gemmery._core import EmulatedLine, EmulatedPlace, EmulationFinding, EmulationReport
 
-__all__ = ["EmulatedLine", "EmulatedPlace", "EmulationFinding", "EmulationReport", "Unwritten", "emulate"]
+__all__ = ["EmulatedLine", "EmulatedPlace", "EmulationFinding", "EmulationReport", "TensorMap", "Unwritten", "emulate"]
 
 Extents: TypeAlias = int | Sequence[int]
 
@@ -29,6 +29,20 @@ class Unwritten:
 
     def __repr__(self) -> str:
         return f"Unwritten({self.array!r})"
+
+
+class TensorMap:
+    """An argument for a parameter `const __grid_constant__ CUtensorMap`: the array on the device, in C order, copied in boxes of
+    `box` elements (as many extents as the array has, slowest first). `swizzle`: 0, 32, 64 or 128 bytes. The array may be
+    `Unwritten`, and receives results like any other. Elements of uint16 count as bfloat16."""
+
+    def __init__(self, array: Any, box: Sequence[int], swizzle: int = 0) -> None:
+        self.array = array
+        self.box = tuple(box)
+        self.swizzle = swizzle
+
+    def __repr__(self) -> str:
+        return f"TensorMap({self.array!r}, {self.box}, {self.swizzle})"
 
 
 def emulate(
@@ -55,8 +69,9 @@ def emulate(
     kernel          CUDA C++ or PTX as text, or the path of a file (a `pathlib.Path`) with it
     grid, block, cluster   blocks, threads of a block, blocks of a cluster: a number, or up to three
     args            the kernel's parameters, in order: NumPy arrays in C order, which are buffers on the device and hold the
-                    results of the first schedule afterwards (except read-only ones); `Unwritten(array)`; numbers, converted to
-                    the type that the kernel declares; NumPy's scalars, in their own type; bytes, a struct by value
+                    results of the first schedule afterwards (except read-only ones); `Unwritten(array)`; `TensorMap(array, box)`;
+                    numbers, converted to the type that the kernel declares; NumPy's scalars, in their own type; bytes, a struct
+                    by value
     device          the device whose architecture and memory are emulated: "h200", "a100", ...
     entry           the kernel's name in the source or in the PTX; "": the only one
     shared_bytes    of dynamic shared memory
@@ -112,7 +127,11 @@ def _extents(extents: Extents, name: str) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _argument(argument: Any, index: int) -> tuple[str, Any]:
+def _argument(argument: Any, index: int) -> tuple[Any, ...]:
+    if isinstance(argument, TensorMap):
+        array = argument.array.array if isinstance(argument.array, Unwritten) else argument.array
+        dtype = "bfloat16" if array.dtype.name == "uint16" else array.dtype.name
+        return "tensor map", _argument(argument.array, index), (dtype, array.shape, argument.box, argument.swizzle)
     if isinstance(argument, Unwritten):
         return "unwritten", len(_bytes_of(argument.array, index))
     if isinstance(argument, bytes):
@@ -141,6 +160,8 @@ def _bytes_of(array: Any, index: int) -> memoryview:
 
 
 def _write_back(argument: Any, contents: bytes) -> None:
-    array = argument.array if isinstance(argument, Unwritten) else argument
+    array = argument.array if isinstance(argument, (TensorMap, Unwritten)) else argument
+    if isinstance(array, Unwritten):
+        array = array.array
     if array.flags.writeable and contents:
         memoryview(array.reshape(-1).view("u1"))[:] = contents

@@ -36,6 +36,35 @@ EmulationArgument EmulationArgument::unwritten(std::size_t bytes) {
           .is_written = false};
 }
 
+EmulationArgument EmulationArgument::tensor_map(EmulationArgument buffer, DType dtype,
+                                                std::span<const std::uint64_t> shape,
+                                                std::span<const std::uint32_t> box,
+                                                int swizzle_bytes) {
+  constexpr std::size_t most_dimensions = 5;
+  if (shape.empty() || shape.size() > most_dimensions || box.size() != shape.size())
+    throw Error({.operand = "tensor map",
+                 .expected = "a shape of 1 to 5 dimensions and a box of as many",
+                 .got = fmt::format("{} and {}", shape.size(), box.size())});
+  TensorMapView view{.dtype = dtype,
+                     .rank = static_cast<std::uint32_t>(shape.size()),
+                     .swizzle_bytes = swizzle_bytes};
+  std::uint64_t bytes = static_cast<std::uint64_t>(bit_width(dtype)) / 8;
+  for (std::size_t at = 0; at < shape.size(); ++at) {
+    const std::size_t from = shape.size() - 1 - at;  // the fastest first
+    view.extents[at] = shape[from];
+    view.box[at] = box[from];
+    bytes *= shape[from];
+    if (at + 1 < shape.size()) view.byte_strides[at] = bytes;
+  }
+  if (bytes != buffer.bytes.size())
+    throw Error({.operand = "tensor map",
+                 .expected = fmt::format("a shape of the buffer's {} bytes", buffer.bytes.size()),
+                 .got = fmt::format("one of {} bytes", bytes)});
+  buffer.kind = Kind::tensor_map;
+  buffer.view = view;
+  return buffer;
+}
+
 namespace {
 
 using Kind = EmulationArgument::Kind;
@@ -141,11 +170,27 @@ std::vector<std::byte> bytes_of_number(const std::string& text, const emulator::
          fmt::format("'{}'", text));
 }
 
+std::vector<std::byte> bytes_of_map(const EmulationArgument& argument, std::uint64_t address) {
+  TensorMapView view = argument.view;
+  view.address = reinterpret_cast<const void*>(address);
+  const EncodedTensorMap map = encode_emulated_tensor_map(view);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(map.words.data());
+  return {bytes, bytes + sizeof map.words};
+}
+
+// What a parameter of another size is told about the argument.
+std::string size_text(const EmulationArgument& argument, std::size_t bytes) {
+  if (argument.kind == Kind::buffer) return "a buffer, whose address has 8";
+  if (argument.kind == Kind::tensor_map) return "a tensor map, which has 128";
+  return std::to_string(bytes);
+}
+
 std::vector<std::byte> bytes_of_argument(const EmulationArgument& argument,
                                          const emulator::Variable& parameter, std::size_t index,
                                          const EmulationBuffers& buffers) {
   if (argument.kind == Kind::number) return bytes_of_number(argument.text, parameter, index);
   if (argument.kind == Kind::value) return argument.bytes;
+  if (argument.kind == Kind::tensor_map) return bytes_of_map(argument, buffers.address(index));
   return bytes_of_integer({.magnitude = buffers.address(index)}, 8);
 }
 
@@ -165,8 +210,7 @@ std::vector<std::byte> lay_out_parameters(const emulator::KernelImage& image,
     if (each.size() != image.parameter_size[index])
       refuse(name_of(index),
              fmt::format("{} bytes, as the kernel's parameter", image.parameter_size[index]),
-             arguments[index].kind == Kind::buffer ? "a buffer, whose address has 8"
-                                                   : std::to_string(each.size()));
+             size_text(arguments[index], each.size()));
     std::memcpy(bytes.data() + image.parameter_offset[index], each.data(), each.size());
   }
   return bytes;
@@ -193,7 +237,7 @@ void EmulationBuffers::allocate(std::size_t argument) {
 void EmulationBuffers::refill() {
   for (std::size_t index = 0; index < arguments_.size(); ++index) {
     const EmulationArgument& argument = arguments_[index];
-    if (argument.kind != Kind::buffer || argument.bytes.empty()) continue;
+    if (!argument.has_buffer() || argument.bytes.empty()) continue;
     if (addresses_[index] != 0 && !argument.is_written) {
       device_.memory.free(addresses_[index]);  // so that all of it is unwritten again
       addresses_[index] = 0;
@@ -208,7 +252,7 @@ void EmulationBuffers::refill() {
 std::vector<EmulationOutput> EmulationBuffers::read() const {
   std::vector<EmulationOutput> outputs;
   for (std::size_t index = 0; index < arguments_.size(); ++index) {
-    if (arguments_[index].kind != Kind::buffer) continue;
+    if (!arguments_[index].has_buffer()) continue;
     EmulationOutput output{.argument = index, .bytes = {}};
     output.bytes.resize(arguments_[index].bytes.size());
     std::ignore =

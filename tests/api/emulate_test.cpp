@@ -6,6 +6,7 @@
 #include <gemmery/gemmery.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -177,6 +178,55 @@ __global__ void scratch(unsigned* out) {
   EXPECT_EQ(std::to_integer<int>(right.outputs[0].bytes[0]), 63);
   request.compile_options = {"-DNAMES=0"};
   EXPECT_NE(find(emulate(request), "out of bounds"), nullptr);
+}
+
+// A box of 8 x 16 numbers by TMA; what lies beyond the array's 12 columns comes as zeros.
+TEST_F(Emulate, a_kernel_gets_tensor_maps_of_its_buffers) {
+  constexpr const char* source = R"(
+struct alignas(64) CUtensorMap { unsigned long long words[16]; };
+__global__ void fetch(const __grid_constant__ CUtensorMap map, float* out) {
+  __shared__ alignas(128) float tile[8 * 16];
+  __shared__ unsigned long long arrived;
+  const unsigned to = (unsigned)__cvta_generic_to_shared(tile);
+  const unsigned barrier = (unsigned)__cvta_generic_to_shared(&arrived);
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;\n fence.mbarrier_init.release.cluster;" :: "r"(barrier) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 512;" :: "r"(barrier) : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {0, 2}], [%2];"
+                 :: "r"(to), "l"(&map), "r"(barrier) : "memory");
+  }
+  __syncthreads();
+  asm volatile("{ .reg .pred done;\n again: mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n @!done bra again; }"
+               :: "r"(barrier) : "memory");
+  for (int at = threadIdx.x; at < 128; at += 64) out[at] = tile[at];
+})";
+  std::vector<float> numbers(10 * 12);
+  for (std::size_t at = 0; at < numbers.size(); ++at) numbers[at] = static_cast<float>(at);
+  const std::array<std::uint64_t, 2> shape{10, 12};
+  const std::array<std::uint32_t, 2> box{8, 16};
+  const EmulationArgument map = EmulationArgument::tensor_map(
+      EmulationArgument::buffer(bytes_of(numbers)), DType::float32, shape, box);
+  const EmulationReport report =
+      emulate(request_for(source, {map, EmulationArgument::unwritten(4 * 128)}));
+  EXPECT_TRUE(report.findings.empty()) << to_string(report);
+  ASSERT_EQ(report.outputs.size(), 2U) << "of the map, too";
+  const std::vector<float> tile = floats_of(report.outputs[1].bytes);
+  for (std::size_t at = 0; at < tile.size(); ++at) {
+    const std::size_t row = 2 + at / 16, column = at % 16;
+    EXPECT_EQ(tile[at], column < 12 ? numbers[row * 12 + column] : 0) << at;
+  }
+  EXPECT_THAT(refusal_of([&] {
+                EmulationArgument::tensor_map(EmulationArgument::unwritten(4), DType::float32,
+                                              shape, box);
+              }),
+              HasSubstr("a shape of the buffer's 4 bytes, got one of 480 bytes"));
+  const std::array<std::uint32_t, 2> wide{8, 512};
+  const EmulationArgument broken = EmulationArgument::tensor_map(
+      EmulationArgument::buffer(bytes_of(numbers)), DType::float32, shape, wide);
+  EXPECT_THAT(refusal_of([&] {
+                emulate(request_for(source, {broken, EmulationArgument::unwritten(512)}));
+              }),
+              HasSubstr("256"));
 }
 
 // As cooperative_groups::grid_group::sync does it: a counter in the workspace that %envreg1 and 2

@@ -91,8 +91,18 @@ TEST(EmulationWords, arguments_are_buffers_or_numbers) {
   EXPECT_EQ(unwritten.name, "arg2");
   EXPECT_EQ(unwritten.argument.bytes.size(), 40U);
   EXPECT_FALSE(unwritten.argument.is_written);
+  const NamedArgument map = parse_argument("a=map:8x64/128:unwritten:bf16:20x100", 0);
+  EXPECT_EQ(map.argument.kind, EmulationArgument::Kind::tensor_map);
+  EXPECT_EQ(map.argument.view.dtype, DType::bfloat16);
+  EXPECT_EQ(map.argument.view.extents[0], 100U) << "the fastest first";
+  EXPECT_EQ(map.argument.view.byte_strides[0], 200U);
+  EXPECT_EQ(map.argument.view.box[1], 8U);
+  EXPECT_EQ(map.argument.view.swizzle_bytes, 128);
+  EXPECT_FALSE(map.argument.is_written);
   EXPECT_EQ(parse_argument("n=12", 0).argument.text, "12");
-  for (const char* const word : {"zeros:f32", "zeros:f99:3", "zeros:f32:3,4", "a/b=zeros:f32:3"})
+  for (const char* const word :
+       {"zeros:f32", "zeros:f99:3", "zeros:f32:3,4", "a/b=zeros:f32:3", "map:8x8",
+        "map:8x8/x:zeros:f32:8x8", "map:8:zeros:f32:8x8", "map:8:3"})
     EXPECT_NE(refusal_of([&] { parse_argument(word, 0); }), "") << word;
 }
 
