@@ -32,8 +32,8 @@ class Unwritten:
 
 
 class TensorMap:
-    """An argument for a parameter `const __grid_constant__ CUtensorMap`: the array on the device, in C order, copied in boxes of
-    `box` elements (as many extents as the array has, slowest first). `swizzle`: 0, 32, 64 or 128 bytes. The array may be
+    """An argument for a parameter `const __grid_constant__ CUtensorMap`: the array on the device, in C order, copied in boxes
+    of `box` elements (as many extents as the array has, slowest first). `swizzle`: 0, 32, 64 or 128 bytes. The array may be
     `Unwritten`, and receives results like any other. Elements of uint16 count as bfloat16."""
 
     def __init__(self, array: Any, box: Sequence[int], swizzle: int = 0) -> None:
@@ -69,8 +69,8 @@ def emulate(
     kernel          CUDA C++ or PTX as text, or the path of a file (a `pathlib.Path`) with it
     grid, block, cluster   blocks, threads of a block, blocks of a cluster: a number, or up to three
     args            the kernel's parameters, in order: NumPy arrays in C order, which are buffers on the device and hold the
-                    results of the first schedule afterwards (except read-only ones); `Unwritten(array)`; `TensorMap(array, box)`;
-                    numbers, converted to the type that the kernel declares; NumPy's scalars, in their own type; bytes, a struct
+                    results of the first schedule afterwards (except read-only ones); `Unwritten(array)`;
+                    `TensorMap(array, box)`; numbers, converted to the type that the kernel declares; NumPy's scalars, in their own type; bytes, a struct
                     by value
     device          the device whose architecture and memory are emulated: "h200", "a100", ...
     entry           the kernel's name in the source or in the PTX; "": the only one

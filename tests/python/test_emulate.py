@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gemmery
-from gemmery.emulation import Unwritten
+from gemmery.emulation import TensorMap, Unwritten
 from gemmery.testing import EmulationFailure, emulated
 
 SUM = """\
@@ -41,6 +41,36 @@ def needs_nvrtc():
 def sum_arguments(count=1000):
     numbers = np.arange(count, dtype=np.float32)
     return numbers, np.full(4, -1, np.float32)
+
+
+FETCH = r"""
+struct alignas(64) CUtensorMap { unsigned long long words[16]; };
+__global__ void fetch(const __grid_constant__ CUtensorMap map, float* out) {
+  __shared__ alignas(128) float tile[8 * 16];
+  __shared__ unsigned long long arrived;
+  const unsigned to = (unsigned)__cvta_generic_to_shared(tile), barrier = (unsigned)__cvta_generic_to_shared(&arrived);
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;\n fence.mbarrier_init.release.cluster;" :: "r"(barrier) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 512;" :: "r"(barrier) : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {0, 2}], [%2];"
+                 :: "r"(to), "l"(&map), "r"(barrier) : "memory");
+  }
+  __syncthreads();
+  asm volatile("{ .reg .pred done;\n again: mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n @!done bra again; }"
+               :: "r"(barrier) : "memory");
+  for (int at = threadIdx.x; at < 128; at += 64) out[at] = tile[at];
+}
+"""
+
+
+def test_a_kernel_gets_the_tensor_map_of_an_array():
+    numbers = np.arange(120, dtype=np.float32).reshape(10, 12)
+    out = np.empty((8, 16), np.float32)
+    report = gemmery.emulate(FETCH, 1, 64, [TensorMap(numbers, (8, 16)), Unwritten(out)], seeds=2)
+    assert report and not report.findings, report
+    assert np.array_equal(out, np.pad(numbers[2:], ((0, 0), (0, 4))))
+    with pytest.raises(gemmery.InvalidArgumentError, match="a box of as many, got 2 and 1"):
+        gemmery.emulate(FETCH, 1, 64, [TensorMap(numbers, (8,)), Unwritten(out)])
 
 
 def test_results_are_in_the_arrays():
