@@ -11,6 +11,7 @@
 #include <gemmery/epilogue.hpp>
 #include <gemmery/export.hpp>
 #include <gemmery/problem.hpp>
+#include <gemmery/scales.hpp>
 #include <gemmery/tensor.hpp>
 
 namespace gemmery {
@@ -21,7 +22,15 @@ class ConvolutionBinder;
 struct GroupMemory;
 class GroupSlicer;
 class IndexedGroup;
+class ScaleBinder;
 }  // namespace operation
+
+// The memory of an operand's companions, in the problem's order: views of rank 3 (batch, blocks of
+// rows, blocks of k), or (batch, 1, values) if they are swizzled.
+struct BoundCompanions {
+  std::vector<Tensor> scales;
+  std::optional<Tensor> zero_point;
+};
 
 // The options of a GEMM besides A, B, out and the accumulator type.
 struct GemmOptions {
@@ -57,6 +66,12 @@ struct GemmOptions {
 // absent, and extents of 1 are repeated. Its other results have out's shape; the reduced dimensions
 // of a reduction have extent 1 or are absent. Results must not overlap other tensors, except that a
 // tensor that is read may be exactly out, or exactly another result of out's shape.
+//
+// A and B may have scales and a zero point (scales.hpp), which may be of any strides and share
+// nothing with a result. An operand with scales may be of integers while the other one is of
+// floats. Scales that do not vary along k multiply the sums, in an epilogue that every family with
+// epilogues runs; alpha, beta and C are then read as by any epilogue, and the sum, or C, still
+// counts as 0 if its factor is 0.
 class GEMMERY_API GemmArguments {
  public:
   // Throws Error (invalid_argument, or unsupported for types that no kernel supports) naming
@@ -65,6 +80,11 @@ class GEMMERY_API GemmArguments {
                 const GemmOptions& options = {});
   // The accumulator type is `default_accumulator`.
   GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out,
+                const GemmOptions& options = {});
+  // The same with scales, of one operand or of both.
+  GemmArguments(const ScaledOperand& A, const ScaledOperand& B, const Tensor& out,
+                DType accumulator_type, const GemmOptions& options = {});
+  GemmArguments(const ScaledOperand& A, const ScaledOperand& B, const Tensor& out,
                 const GemmOptions& options = {});
 
   const GemmProblem& problem() const noexcept { return problem_; }
@@ -79,6 +99,10 @@ class GEMMERY_API GemmArguments {
   const Tensor& out() const noexcept { return out_; }
   const std::optional<Tensor>& c() const noexcept { return c_; }
 
+  // The scales and zero points of A and B; empty for operands without.
+  const BoundCompanions& a_companions() const noexcept { return a_companions_; }
+  const BoundCompanions& b_companions() const noexcept { return b_companions_; }
+
   // The tensors and numbers that the epilogue reads, and its results other than out, in the order
   // of its rules; empty for the default program. Tensors are views of rank 3: of (L, M, N) with
   // strides of 0 along broadcast dimensions, and with extents of 1 along reduced dimensions.
@@ -88,9 +112,9 @@ class GEMMERY_API GemmArguments {
 
   // New memory or scalars for the same problem. Throws Error (invalid_argument) if the problem
   // would change: a null or less aligned pointer, an overlap, a beta other than 0 without a C. For
-  // a batch by pointers, `data` is another array. Operands are "A", "B", "C", "out", "sizes" of
-  // groups, and the names of the epilogue's tensors; an epilogue tensor called A, B or out is
-  // "epilogue.A", …
+  // a batch by pointers, `data` is another array. Operands are "A", "B", "C", "out", "scale_a",
+  // "scale_a.1" (the second scale of A), "zero_a", likewise of B, "sizes" of groups, and the names
+  // of the epilogue's tensors; an epilogue tensor called A, B or out is "epilogue.A", …
   void set_data(std::string_view operand, const void* data);
   void set_scalars(double alpha, double beta);           // of the default program
   void set_scalar(std::string_view name, double value);  // a number of the epilogue
@@ -104,6 +128,7 @@ class GEMMERY_API GemmArguments {
   friend class operation::ConvolutionBinder;
   friend class operation::GroupSlicer;
   friend class operation::IndexedGroup;
+  friend class operation::ScaleBinder;
 
   GemmArguments() = default;
   // Validates the views and describes the problem. `domain` has out's shape, with the groups of a
@@ -111,14 +136,26 @@ class GEMMERY_API GemmArguments {
   void bind(DType accumulator_type, const GemmOptions& options, const Tensor& domain);
   void bind_epilogue(const EpilogueArguments& epilogue, const Tensor& domain);
   void check_overlaps() const;
+  void bind_product(const Tensor& A, const Tensor& B, const Tensor& out);
+  void bind_companions(const ScaledOperand& A, const ScaledOperand& B);
+  void set_own_data(std::string_view operand, const void* data);
+  void set_own_scalar(std::string_view name, double value);
+  // Applies a change to the arguments that families see.
+  template <class Change>
+  void change_scaled_sums(const Change& change);
 
   Tensor a_, b_, out_;
+  BoundCompanions a_companions_, b_companions_;
   std::optional<Tensor> c_;
   double alpha_ = 1;
   double beta_ = 0;
   std::vector<EpilogueOperand> epilogue_operands_;
   GemmProblem problem_;
   std::shared_ptr<const operation::GroupMemory> groups_;
+  // The same work with scales as a part of the epilogue, if some do not vary along k: what families
+  // see. nullptr otherwise.
+  std::shared_ptr<const GemmArguments> scaled_sums_;
+  bool is_with_scaled_sums_ = false;  // these arguments are such
 };
 
 }  // namespace gemmery

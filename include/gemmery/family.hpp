@@ -79,6 +79,11 @@ class GEMMERY_API Family {
   // list, whatever time is predicted, until they have been measured.
   virtual bool ranks_last_until_measured() const noexcept { return false; }
 
+  // True if kernels of this family read the scales and zero points of this problem's operands.
+  // Otherwise, the same as for pointers. Families never see scales that do not vary along k, but an
+  // epilogue that multiplies the sums by them.
+  virtual bool takes_companions(const GemmProblem&) const noexcept { return false; }
+
   // Appends every kernel that supports the query, with its predicted time.
   virtual void match(const Query& query, std::vector<RankedKernel>& kernels) const = 0;
 

@@ -42,12 +42,43 @@ struct OperandRule {
   friend bool operator==(const OperandRule&, const OperandRule&) = default;
 };
 
+// The element type of a scale or a zero point for which a kernel is compiled; none by default.
+class CompanionRule {
+ public:
+  constexpr CompanionRule() = default;
+  constexpr CompanionRule(DType dtype, ScaleLayout layout) noexcept
+      : bits_(static_cast<std::uint8_t>(1 + static_cast<int>(dtype) +
+                                        (layout == ScaleLayout::swizzled_128x4 ? swizzled : 0))) {}
+
+  constexpr bool is_used() const noexcept { return bits_ != 0; }
+  constexpr DType dtype() const noexcept { return static_cast<DType>(bits_ % swizzled - 1); }
+  constexpr ScaleLayout layout() const noexcept {
+    return bits_ >= swizzled ? ScaleLayout::swizzled_128x4 : ScaleLayout::strided;
+  }
+  friend bool operator==(const CompanionRule&, const CompanionRule&) = default;
+
+ private:
+  static constexpr int swizzled = 128;
+  std::uint8_t bits_ = 0;
+};
+
+// The scales and the zero point of an operand that a kernel reads in its main loop. Blocks and
+// strides are parameters of a launch. Scales that do not vary along k are a part of the epilogue.
+struct CompanionRules {
+  std::array<CompanionRule, 2> scales{};
+  CompanionRule zero_point{};
+
+  constexpr bool are_used() const noexcept { return scales[0].is_used() || zero_point.is_used(); }
+  friend bool operator==(const CompanionRules&, const CompanionRules&) = default;
+};
+
 // The requirements of a kernel on a problem's operands.
 struct OperandRules {
   OperandRule a, b, c, out;  // c is used only with has_c
   DType accumulator = DType::float32;
   Math math = Math::native;
   bool has_c = false;
+  CompanionRules a_companions = {}, b_companions = {};
 
   friend bool operator==(const OperandRules&, const OperandRules&) = default;
 };

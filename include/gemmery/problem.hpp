@@ -4,6 +4,7 @@
 //   gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16 acc=f32
 //   gemm 64x64x64 a=f16 epilogue="D = gelu(accum + bias); peak = amax(D)" bias=f16[n] peak=f32[1]
 //   grouped_gemm 8192x2048x7168 groups=16 a=bf16 ends=i32
+//   gemm 64x256x512 a=e4m3 scale_a=f32[1x128]:m scale_b=f32[128x128] out=bf16
 //   conv2d_fprop 32x56x56x64 k=64 r=3 s=3 pad=1 stride=2 a=f16
 #pragma once
 
@@ -20,6 +21,7 @@
 #include <gemmery/epilogue.hpp>
 #include <gemmery/export.hpp>
 #include <gemmery/groups.hpp>
+#include <gemmery/scales.hpp>
 #include <gemmery/tensor.hpp>
 
 namespace gemmery {
@@ -61,6 +63,26 @@ struct MatrixType {
   friend bool operator==(const MatrixType&, const MatrixType&) = default;
 };
 
+// A scale or a zero point of an operand. A strided one is a batch of matrices with a row for each
+// block of the operand's rows (of B's columns) and a column for each block of k; a swizzled one is
+// a single row of packed values.
+struct CompanionType {
+  ScaleBlock block;  // extents that reach over the whole operand are 0
+  ScaleLayout layout = ScaleLayout::strided;
+  MatrixType values;
+
+  friend bool operator==(const CompanionType&, const CompanionType&) = default;
+};
+
+// What belongs to an operand besides its elements (scales.hpp). Scales multiply.
+struct OperandCompanions {
+  std::vector<CompanionType> scales = {};
+  std::optional<CompanionType> zero_point = {};
+
+  bool empty() const noexcept { return scales.empty() && !zero_point; }
+  friend bool operator==(const OperandCompanions&, const OperandCompanions&) = default;
+};
+
 // out[l,m,n] = epilogue( sum over k of a[l,m,k] * b[l,k,n] ). `c` is set if there is a C, which is
 // not read if beta is 0.
 //
@@ -72,6 +94,8 @@ struct MatrixType {
 // channels, or of images. `a` and `b` describe what one tap reads of one row of pixels: their
 // strides lead from pixel to pixel, from channel to channel and from group to group (or image to
 // image). `out` is a matrix like any other. See conv_arguments.hpp.
+//
+// With companions, elements of a and b are scaled before they are multiplied. See scales.hpp.
 struct GEMMERY_API GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, l = 1;
   MatrixType a, b, out;
@@ -85,6 +109,7 @@ struct GEMMERY_API GemmProblem {
   std::vector<MatrixType> epilogue_operands = {};
   std::optional<Groups> groups = {};
   std::optional<Convolution> convolution = {};
+  OperandCompanions a_companions = {}, b_companions = {};
 
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 
@@ -121,6 +146,9 @@ GEMMERY_API ProblemLine parse_problem(std::string_view line);
 
 // The default accumulator: f64 for f64, int32 for integers, f32 for everything else.
 GEMMERY_API DType default_accumulator(DType a, DType b) noexcept;
+// The same with the problem's companions: f32 for integers whose scales vary along k or that have a
+// zero point, and where only one of the operands is integer.
+GEMMERY_API DType default_accumulator(const GemmProblem& problem) noexcept;
 
 // The type in which the epilogue computes: f64 for f64 and int32 accumulators (exact for integers),
 // f32 for the rest.

@@ -20,6 +20,7 @@
 #include "kernel/registry.hpp"
 #include "kernel/rules.hpp"
 #include "operation/convolution.hpp"
+#include "operation/scaled_sums.hpp"
 #include "platform/environment.hpp"
 #include "platform/host_info.hpp"
 #include "platform/log.hpp"
@@ -317,6 +318,8 @@ Explanation explain_query(const Query& query, const Filter& filter) {
   apply_target(query, filter, explanation.reasons);
   if (const auto plain = operation::as_plain_gemm(query.problem))
     explanation.runs_as = to_string(*plain);
+  else if (const auto scaled = operation::with_scaled_sums(query.problem))
+    explanation.runs_as = to_string(*scaled);
   explanation.tuned = api::describe_choices(query, filter);
   return explanation;
 }

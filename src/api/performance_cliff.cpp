@@ -12,7 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "operation/convolution.hpp"
+#include "kernel/plain_gemm.hpp"
+#include "operation/companions.hpp"
 
 namespace gemmery {
 namespace {
@@ -82,8 +83,10 @@ std::string find_failure(const GemmProblem& problem, const DeviceInfo& device,
 }  // namespace
 
 std::optional<PerformanceCliff> find_cliff(const GemmProblem& given, const DeviceInfo& device) {
-  const GemmProblem problem = operation::as_plain_gemm(given).value_or(given);
-  if (device.target.is_cpu() || problem.convolution) return std::nullopt;
+  const kernel::AsFamiliesSee seen(given);
+  const GemmProblem& problem = *seen;
+  if (device.target.is_cpu() || problem.convolution || operation::has_companions(problem))
+    return std::nullopt;
   const GemmProblem padded = pad(problem);
   if (padded == problem) return std::nullopt;
   const KernelList served = get_shared_kernels(problem, device);

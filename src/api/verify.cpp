@@ -12,6 +12,7 @@
 #include "api/random_numbers.hpp"
 #include "api/trial.hpp"
 #include "operation/groups.hpp"
+#include "operation/scaled_sums.hpp"
 #include "platform/float_mode.hpp"
 #include "providers/host/oracle.hpp"
 #include "providers/host/program_oracle.hpp"
@@ -120,8 +121,10 @@ VerifyReport judge_groups(const GemmArguments& arguments, const host::DeclaredMa
 
 }  // namespace
 
-VerifyReport judge(const GemmArguments& arguments, const host::DeclaredMath& declared, bool exact) {
+VerifyReport judge(const GemmArguments& given, const host::DeclaredMath& declared, bool exact) {
   const platform::DefaultFloatMode mode;
+  const auto* const scaled = operation::ScaleBinder::scaled_sums(given);
+  const GemmArguments& arguments = scaled != nullptr ? *scaled : given;
   if (arguments.group_memory() != nullptr) return judge_groups(arguments, declared, exact);
   const bool is_in_reach = host::is_within_reach_of_oracle(arguments.problem());
   if (arguments.problem().convolution && !is_in_reach) return judge_sampled(arguments, declared);

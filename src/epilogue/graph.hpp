@@ -64,8 +64,9 @@ inline constexpr std::size_t most_nodes = 8192;
 inline constexpr std::size_t most_inputs = 255;
 inline constexpr int most_depth = 1024;  // levels of nested operations
 
-// A program's results as expressions, in the graph's order.
-std::vector<Result> results_of(const Graph& graph);
+// A program's results as expressions, in the graph's order, with another value in place of the
+// accumulator.
+std::vector<Result> results_of(const Graph& graph, const Expression& accumulator = accum());
 // The program without the results that are not in `names`; D always stays.
 Program keep_results(const Program& program, std::span<const std::string> names);
 

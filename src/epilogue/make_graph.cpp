@@ -137,7 +137,7 @@ Graph make_graph(std::span<const Result> results) {
   return graph;
 }
 
-std::vector<Result> results_of(const Graph& graph) {
+std::vector<Result> results_of(const Graph& graph, const Expression& accumulator) {
   std::vector<Expression> values;
   values.reserve(graph.nodes.size());
   const auto operand_of = [&](const Node& node, std::size_t at) {
@@ -145,6 +145,10 @@ std::vector<Result> results_of(const Graph& graph) {
                                         : values[node.operands[at]].value();
   };
   for (const Node& node : graph.nodes) {
+    if (node.kind == NodeKind::accumulator) {
+      values.push_back(accumulator);
+      continue;
+    }
     Expressed value{.kind = node.kind, .op = node.op, .constant = node.constant, .cast = node.cast};
     if (node.kind == NodeKind::input) value.name = graph.inputs[node.input];
     for (std::size_t at = 0; at < 3; ++at) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions, groups and batches by pointers, and the families that take them.
+// Convolutions, groups, scales and batches by pointers, and the families that take them.
 #include "kernel/forms.hpp"
 
 #include <algorithm>
 #include <array>
 #include <string>
+
+#include "operation/companions.hpp"
 
 namespace gemmery::kernel {
 namespace {
@@ -49,6 +51,27 @@ std::string refuse_convolution(const GemmProblem& problem) {
          (convolution.groups > 1 ? " with groups" : "");
 }
 
+std::string companion_text(const OperandCompanions& companions, bool is_a) {
+  std::string text;
+  for (std::size_t i = 0; i < companions.scales.size(); ++i) {
+    const CompanionType& scale = companions.scales[i];
+    text += (text.empty() ? "" : ", ") + operation::scale_name(is_a, i) + " of " +
+            std::string(name(scale.values.dtype)) + " for blocks of " + to_string(scale.block) +
+            (scale.layout == ScaleLayout::strided ? "" : ", swizzled");
+  }
+  if (companions.zero_point)
+    text += (text.empty() ? "" : ", ") + std::string(operation::zero_point_name(is_a));
+  return text;
+}
+
+std::string refuse_companions(const GemmProblem& problem) {
+  const bool is_a = !problem.a_companions.empty();
+  return std::string(is_a ? "A" : "B") +
+         ": expected elements without a zero point and without scales that vary along k, or those "
+         "that this family takes, got " +
+         companion_text(is_a ? problem.a_companions : problem.b_companions, is_a);
+}
+
 // A form, and the families that take it. By default a family takes none.
 struct FormRow {
   bool (*is_of)(const GemmProblem&) noexcept;
@@ -77,10 +100,15 @@ bool takes_convolution(const Family& family, const GemmProblem& problem) noexcep
   return family.takes_convolution(*problem.convolution);
 }
 
-constexpr std::array<FormRow, 4> forms{{
+bool takes_companions(const Family& family, const GemmProblem& problem) noexcept {
+  return family.takes_companions(problem);
+}
+
+constexpr std::array<FormRow, 5> forms{{
     {has_convolution, takes_convolution, refuse_convolution},
     {has_groups, takes_groups, refuse_groups},
     {has_indices, takes_indices, refuse_indices},
+    {operation::has_companions, takes_companions, refuse_companions},
     {kernel::has_pointers, takes_pointers, pointer_refusal},
 }};
 

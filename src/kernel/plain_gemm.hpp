@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions that are plain GEMMs: families are asked about the GEMM, and run it.
+// Problems as families see them: a convolution that is a plain GEMM as this GEMM, scales that do
+// not vary along k as factors in the epilogue.
 #pragma once
 
 #include <optional>
@@ -9,15 +10,17 @@
 #include <gemmery/problem.hpp>
 
 #include "operation/convolution.hpp"
+#include "operation/scaled_sums.hpp"
 
 namespace gemmery::kernel {
 
-// A problem or arguments as families see them: the plain GEMM of a convolution that is one,
-// otherwise the given ones.
+// A problem or arguments as families see them, otherwise the given ones.
 class AsFamiliesSee {
  public:
   explicit AsFamiliesSee(const GemmProblem& problem)
-      : problem_(&problem), plain_(operation::as_plain_gemm(problem)) {}
+      : problem_(&problem),
+        plain_(problem.convolution ? operation::as_plain_gemm(problem)
+                                   : operation::with_scaled_sums(problem)) {}
   const GemmProblem& operator*() const noexcept { return plain_ ? *plain_ : *problem_; }
 
  private:
@@ -30,8 +33,11 @@ class ArgumentsAsFamiliesSee {
   explicit ArgumentsAsFamiliesSee(const GemmArguments& arguments)
       : ArgumentsAsFamiliesSee(&arguments) {}
   explicit ArgumentsAsFamiliesSee(const GemmArguments* arguments) : arguments_(arguments) {
-    if (arguments != nullptr && arguments->problem().convolution)
+    if (arguments == nullptr) return;
+    if (arguments->problem().convolution)
       plain_ = operation::ConvolutionBinder::as_plain_gemm(*arguments);
+    else if (const auto* const scaled = operation::ScaleBinder::scaled_sums(*arguments))
+      arguments_ = scaled;
   }
   const GemmArguments& operator*() const noexcept { return *get(); }
   const GemmArguments* get() const noexcept { return plain_ ? &*plain_ : arguments_; }

@@ -72,6 +72,27 @@ Pairing pair_c(const OperandRules& rules, const GemmProblem& problem) noexcept {
   return {"C", rules.c, *problem.c, problem.m, problem.n};
 }
 
+// "e4m3.swizzled.f32.zero.s8", "none"
+std::string text_of(const CompanionRules& rules) {
+  std::string text;
+  const auto append = [&](const std::string& word) { text += (text.empty() ? "" : ".") + word; };
+  for (const CompanionRule& scale : rules.scales) {
+    if (!scale.is_used()) continue;
+    append(std::string(alias(scale.dtype())));
+    if (scale.layout() == ScaleLayout::swizzled_128x4) append("swizzled");
+  }
+  if (rules.zero_point.is_used()) append("zero." + std::string(alias(rules.zero_point.dtype())));
+  return text.empty() ? "none" : text;
+}
+
+Status check_companions(const OperandRules& rules, const GemmProblem& problem, bool is_a) {
+  const CompanionRules& expected = is_a ? rules.a_companions : rules.b_companions;
+  const CompanionRules got = companion_rules(is_a ? problem.a_companions : problem.b_companions);
+  if (expected == got) return Status::success();
+  return Status::fail(std::string(is_a ? "A" : "B") + ": expected scales " + text_of(expected) +
+                      " in the main loop, got " + text_of(got));
+}
+
 // Without a `math`, 8-bit floats have promoted accumulators.
 bool serves_math(Math kernel, Math problem) noexcept {
   return kernel == problem || (kernel == Math::fp8_promoted && problem == Math::native);
@@ -81,8 +102,11 @@ bool serves_math(Math kernel, Math problem) noexcept {
 
 bool keeps_rules(const OperandRules& rules, const GemmProblem& problem) noexcept {
   return rules.accumulator == problem.accumulator && serves_math(rules.math, problem.math) &&
-         rules.has_c == problem.c.has_value() && keeps_rule(pair_a(rules, problem)) &&
-         keeps_rule(pair_b(rules, problem)) && keeps_rule(pair_out(rules, problem)) &&
+         rules.has_c == problem.c.has_value() &&
+         rules.a_companions == companion_rules(problem.a_companions) &&
+         rules.b_companions == companion_rules(problem.b_companions) &&
+         keeps_rule(pair_a(rules, problem)) && keeps_rule(pair_b(rules, problem)) &&
+         keeps_rule(pair_out(rules, problem)) &&
          (!rules.has_c || keeps_rule(pair_c(rules, problem)));
 }
 
@@ -98,6 +122,8 @@ Status check_rules(const OperandRules& rules, const GemmProblem& problem) {
   if (rules.has_c) {
     if (Status status = check_pairing(pair_c(rules, problem)); !status) return status;
   }
+  for (const bool is_a : {true, false})
+    if (Status status = check_companions(rules, problem, is_a); !status) return status;
   if (rules.accumulator != problem.accumulator) {
     return Status::fail("accumulator: expected " + std::string(name(rules.accumulator)) + ", got " +
                         std::string(name(problem.accumulator)));
@@ -107,6 +133,74 @@ Status check_rules(const OperandRules& rules, const GemmProblem& problem) {
                         std::string(name(problem.math)));
   }
   return Status::success();
+}
+
+CompanionRules companion_rules(const OperandCompanions& companions) noexcept {
+  CompanionRules rules;
+  for (std::size_t i = 0; i < std::min(companions.scales.size(), rules.scales.size()); ++i)
+    rules.scales[i] = {companions.scales[i].values.dtype, companions.scales[i].layout};
+  if (companions.zero_point)
+    rules.zero_point = {companions.zero_point->values.dtype, ScaleLayout::strided};
+  return rules;
+}
+
+namespace {
+
+constexpr std::string_view suffix_tag = "_scaled-";
+
+// A word up to the next point.
+std::string_view take_part(std::string_view& text) {
+  const std::size_t end = text.find('.');
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return part;
+}
+
+std::optional<DType> dtype_of(std::string_view alias) {
+  const auto found = std::ranges::find(dtype_table, alias, &DTypeFacts::alias);
+  return found == dtype_table.end() ? std::nullopt : std::optional(found->dtype);
+}
+
+// The inverse of text_of.
+std::optional<CompanionRules> parse_rules(const std::string_view text) {
+  CompanionRules rules;
+  std::size_t count = 0;
+  for (std::string_view rest = text == "none" ? std::string_view{} : text; !rest.empty();) {
+    const std::string_view part = take_part(rest);
+    const auto dtype = dtype_of(part == "zero" ? take_part(rest) : part);
+    if (!dtype || count == rules.scales.size() + 1) return std::nullopt;
+    if (part == "zero") {
+      rules.zero_point = {*dtype, ScaleLayout::strided};
+      continue;
+    }
+    if (count == rules.scales.size()) return std::nullopt;
+    const bool is_swizzled = rest == "swizzled" || rest.starts_with("swizzled.");
+    if (is_swizzled) take_part(rest);
+    rules.scales[count++] = {*dtype,
+                             is_swizzled ? ScaleLayout::swizzled_128x4 : ScaleLayout::strided};
+  }
+  if (text_of(rules) != text) return std::nullopt;
+  return rules;
+}
+
+}  // namespace
+
+std::string companion_suffix(const OperandRules& rules) {
+  if (!rules.a_companions.are_used() && !rules.b_companions.are_used()) return {};
+  return std::string(suffix_tag) + text_of(rules.a_companions) + "-" + text_of(rules.b_companions);
+}
+
+std::optional<CompanionSuffix> take_companion_suffix(std::string_view& name) {
+  const std::size_t at = name.rfind(suffix_tag);
+  if (at == std::string_view::npos) return CompanionSuffix{};
+  const std::string_view text = name.substr(at + suffix_tag.size());
+  const std::size_t middle = text.find('-');
+  if (middle == std::string_view::npos) return std::nullopt;
+  const auto a = parse_rules(text.substr(0, middle));
+  const auto b = parse_rules(text.substr(middle + 1));
+  if (!a || !b || (!a->are_used() && !b->are_used())) return std::nullopt;
+  name = name.substr(0, at);
+  return CompanionSuffix{*a, *b};
 }
 
 bool keeps_layout(LayoutRule layout, const MatrixType& matrix, std::int64_t rows,

@@ -6,6 +6,10 @@
 #include <gemmery/problem.hpp>
 #include <gemmery/status.hpp>
 
+#include <optional>
+#include <string>
+#include <string_view>
+
 namespace gemmery::kernel {
 
 // True if the problem satisfies every rule; the quick form for matching.
@@ -13,6 +17,17 @@ bool keeps_rules(const OperandRules& rules, const GemmProblem& problem) noexcept
 
 // The same, with the first broken rule in words.
 Status check_rules(const OperandRules& rules, const GemmProblem& problem);
+
+// The rules of a kernel that reads these companions.
+CompanionRules companion_rules(const OperandCompanions& companions) noexcept;
+
+// The part of a kernel's name for its companions, "_scaled-e8m0.swizzled-none" with A's and B's;
+// empty without any. Removes it from the end of a name; nullopt for a suffix that is none.
+std::string companion_suffix(const OperandRules& rules);
+struct CompanionSuffix {
+  CompanionRules a, b;
+};
+std::optional<CompanionSuffix> take_companion_suffix(std::string_view& name);
 
 // True if a matrix has the layout of a rule; a matrix without elements has every layout.
 bool keeps_layout(LayoutRule layout, const MatrixType& matrix, std::int64_t rows,

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "operation/companions.hpp"
 #include "operation/convolution.hpp"
 #include "operation/epilogue_operands.hpp"
 #include "operation/groups.hpp"
@@ -15,6 +16,7 @@
 #include "operation/matrix.hpp"
 #include "operation/overlap.hpp"
 #include "operation/refusal.hpp"
+#include "operation/scaled_sums.hpp"
 #include "operation/shapes.hpp"
 #include "operation/types.hpp"
 
@@ -95,10 +97,31 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
     : GemmArguments(A, B, out, default_accumulator(A.dtype(), B.dtype()), options) {}
 
 GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out,
-                             DType accumulator_type, const GemmOptions& given)
-    : a_(as_batch({"A", A}, "(M, K) or (L, M, K)")),
-      b_(as_batch({"B", B}, "(K, N) or (L, K, N)")),
-      out_(as_batch({"out", out}, "(M, N) or (L, M, N)")) {
+                             DType accumulator_type, const GemmOptions& options) {
+  bind_product(A, B, out);
+  bind(accumulator_type, options, out_);
+}
+
+GemmArguments::GemmArguments(const ScaledOperand& A, const ScaledOperand& B, const Tensor& out,
+                             DType accumulator_type, const GemmOptions& options) {
+  bind_product(A.quantized, B.quantized, out);
+  bind_companions(A, B);
+  bind(accumulator_type, options, out_);
+}
+
+GemmArguments::GemmArguments(const ScaledOperand& A, const ScaledOperand& B, const Tensor& out,
+                             const GemmOptions& options) {
+  bind_product(A.quantized, B.quantized, out);
+  bind_companions(A, B);
+  problem_.a.dtype = a_.dtype();
+  problem_.b.dtype = b_.dtype();
+  bind(default_accumulator(problem_), options, out_);
+}
+
+void GemmArguments::bind_product(const Tensor& A, const Tensor& B, const Tensor& out) {
+  a_ = as_batch({"A", A}, "(M, K) or (L, M, K)");
+  b_ = as_batch({"B", B}, "(K, N) or (L, K, N)");
+  out_ = as_batch({"out", out}, "(M, N) or (L, M, N)");
   if (out.rank() == 2 && (A.rank() == 3 || B.rank() == 3)) {
     refuse("out", "rank 3, (L, M, N), where A or B is a batch", "shape " + shape_text(out));
   }
@@ -107,7 +130,25 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
   require_extent("out", "columns (N)", b_.extent(2), "B columns", out_.extent(2));
   a_ = broadcast_batch({"A", a_}, out_.extent(0));
   b_ = broadcast_batch({"B", b_}, out_.extent(0));
-  bind(accumulator_type, given, out_);
+  problem_.l = out_.extent(0);
+}
+
+void GemmArguments::bind_companions(const ScaledOperand& A, const ScaledOperand& B) {
+  const auto bind_one = [&](const ScaledOperand& operand, bool is_a, BoundCompanions& memory,
+                            OperandCompanions& types) {
+    if (!operand.is_scaled()) return;
+    operation::CompanionViews views = operation::view_companions(
+        operand, is_a,
+        {.batch = problem_.l,
+         .rows = is_a ? a_.extent(1) : b_.extent(2),
+         .k = a_.extent(2),
+         .are_rows_ragged = operation::are_rows_ragged(problem_.groups, is_a)},
+        out_.device());
+    memory = std::move(views.memory);
+    types = std::move(views.types);
+  };
+  bind_one(A, true, a_companions_, problem_.a_companions);
+  bind_one(B, false, b_companions_, problem_.b_companions);
 }
 
 void GemmArguments::bind(DType accumulator_type, const GemmOptions& given, const Tensor& domain) {
@@ -120,8 +161,13 @@ void GemmArguments::bind(DType accumulator_type, const GemmOptions& given, const
   check_operand_type("A", a_.dtype());
   check_operand_type("B", b_.dtype());
   check_operand_type("out", out_.dtype());
-  check_products(
-      {.a = a_.dtype(), .b = b_.dtype(), .accumulator = accumulator_type, .math = options.math});
+  problem_.a.dtype = a_.dtype();
+  problem_.b.dtype = b_.dtype();
+  check_products({.a = a_.dtype(),
+                  .b = b_.dtype(),
+                  .accumulator = accumulator_type,
+                  .math = options.math,
+                  .are_decoded = operation::is_product_decoded(problem_)});
 
   if (beta_ != 0 && !options.c) {
     refuse("C", "a tensor, because beta is " + std::to_string(beta_), "none",
@@ -161,6 +207,9 @@ void GemmArguments::bind(DType accumulator_type, const GemmOptions& given, const
   if (options.epilogue) bind_epilogue(*options.epilogue, domain);
   operation::check_integer_results(problem_);
   operation::check_packed_operands(problem_);
+  operation::check_companions(problem_);
+  operation::check_scale_words(problem_);
+  if (operation::has_companions(problem_)) scaled_sums_ = operation::ScaleBinder::bind(*this);
 }
 
 void GemmArguments::bind_epilogue(const EpilogueArguments& epilogue, const Tensor& domain) {
@@ -213,6 +262,12 @@ std::string list_names(const std::vector<EpilogueOperand>& operands, bool number
   return text;
 }
 
+std::string names_of(const std::vector<operation::NamedCompanion>& companions) {
+  std::string text;
+  for (const operation::NamedCompanion& one : companions) text += ", \"" + one.name + "\"";
+  return text;
+}
+
 // Binds indices of the groups' elements, if the problem has them.
 bool is_set_by_indices(std::string_view operand, const void* data, const Tensor& out,
                        std::shared_ptr<const operation::GroupMemory>& groups) {
@@ -249,16 +304,37 @@ bool is_set_by_groups(std::string_view operand, const void* data, const Tensor& 
 
 }  // namespace
 
+template <class Change>
+void GemmArguments::change_scaled_sums(const Change& change) {
+  if (scaled_sums_ == nullptr) return;
+  auto changed = std::make_shared<GemmArguments>(*scaled_sums_);
+  change(*changed);
+  scaled_sums_ = std::move(changed);
+}
+
 void GemmArguments::set_data(std::string_view operand, const void* data) {
+  set_own_data(operand, data);
+  change_scaled_sums([&](GemmArguments& scaled) { scaled.set_own_data(operand, data); });
+}
+
+void GemmArguments::set_own_data(std::string_view operand, const void* data) {
   if (groups_ != nullptr && is_set_by_groups(operand, data, out_, groups_)) return;
+  std::vector<operation::NamedCompanion> companions;
+  for (const bool is_a : {true, false})
+    operation::append_companions(is_a, is_a ? a_companions_ : b_companions_,
+                                 is_a ? problem_.a_companions : problem_.b_companions, companions);
   const auto find = [&]() -> BoundMemory {
     if (operand == "A") return {&a_, &problem_.a};
     if (operand == "B") return {&b_, &problem_.b};
     if (operand == "out") return {&out_, &problem_.out};
     if (operand == "C" && c_) return {&*c_, &*problem_.c};
+    for (const operation::NamedCompanion& one : companions)
+      if (operand == one.name) return {one.view, one.type};
+    std::string word(without_prefix(operand));
+    if (is_with_scaled_sums_) std::ranges::replace(word, '.', '_');  // "scale_a.1"
     for (std::size_t i = 0; i < epilogue_operands_.size(); ++i) {
       auto* const tensor = std::get_if<Tensor>(&epilogue_operands_[i].value);
-      if (tensor != nullptr && epilogue_operands_[i].name == without_prefix(operand))
+      if (tensor != nullptr && epilogue_operands_[i].name == word)
         return {tensor, &problem_.epilogue_operands[i]};
     }
     return {};
@@ -268,7 +344,7 @@ void GemmArguments::set_data(std::string_view operand, const void* data) {
     refuse(
         "set_data",
         "\"A\", \"B\", \"out\"" + std::string(c_ ? ", \"C\"" : "") +
-            std::string(groups_ != nullptr ? ", \"sizes\"" : "") +
+            std::string(groups_ != nullptr ? ", \"sizes\"" : "") + names_of(companions) +
             list_names(epilogue_operands_, false),
         "\"" + std::string(operand) + "\"",
         operand == "C" && epilogue_operands_.empty() ? "pass C when the arguments are made" : "");
@@ -288,6 +364,8 @@ void GemmArguments::check_overlaps() const {
   check_input_overlap({"A", a_}, out_);
   check_input_overlap({"B", b_}, out_);
   if (c_) check_c_overlap(*c_, out_);
+  for (const bool is_a : {true, false})
+    operation::check_companion_overlaps(is_a, is_a ? a_companions_ : b_companions_, *this);
   if (groups_ != nullptr) {
     operation::check_sizes_apart(groups_->sizes, out_);
     operation::check_sizes_apart(groups_->gather, out_, "gather");
@@ -299,6 +377,11 @@ void GemmArguments::check_overlaps() const {
 }
 
 void GemmArguments::set_scalar(std::string_view name, double value) {
+  set_own_scalar(name, value);
+  change_scaled_sums([&](GemmArguments& scaled) { scaled.set_own_scalar(name, value); });
+}
+
+void GemmArguments::set_own_scalar(std::string_view name, double value) {
   for (EpilogueOperand& operand : epilogue_operands_) {
     auto* const number = std::get_if<double>(&operand.value);
     if (number == nullptr || operand.name != without_prefix(name)) continue;
@@ -318,6 +401,12 @@ void GemmArguments::set_scalars(double alpha, double beta) {
   if (groups_ != nullptr && !groups_->list.empty())
     refuse("set_scalars", "one alpha and one beta", "a list of problems, each with its own",
            "make new arguments", ErrorKind::unsupported);
+  if (is_with_scaled_sums_ && operation::find_operand(epilogue_operands_, "alpha") != nullptr) {
+    set_own_scalar("alpha", alpha);
+    if (operation::find_operand(epilogue_operands_, "beta") != nullptr)
+      set_own_scalar("beta", beta);
+    return;
+  }
   if (problem_.epilogue != default_epilogue) {
     refuse("set_scalars", "the default program", "\"" + std::string(text(problem_.epilogue)) + "\"",
            "set_scalar sets a number of an epilogue by its name");
@@ -328,6 +417,7 @@ void GemmArguments::set_scalars(double alpha, double beta) {
   }
   alpha_ = alpha;
   beta_ = beta;
+  change_scaled_sums([&](GemmArguments& scaled) { scaled.set_scalars(alpha, beta); });
 }
 
 }  // namespace gemmery

@@ -18,14 +18,17 @@
 
 #include "epilogue/expression_parser.hpp"
 #include "epilogue/graph.hpp"
+#include "operation/companions.hpp"
 #include "operation/epilogue_operands.hpp"
 #include "operation/grammar_conv.hpp"
 #include "operation/grammar_groups.hpp"
 #include "operation/grammar_operands.hpp"
+#include "operation/grammar_scales.hpp"
 #include "operation/grammar_words.hpp"
 #include "operation/groups.hpp"
 #include "operation/integer_results.hpp"
 #include "operation/overlap.hpp"
+#include "operation/scaled_sums.hpp"
 #include "operation/types.hpp"
 
 namespace gemmery {
@@ -33,6 +36,7 @@ namespace {
 
 using grammar::addend_text;
 using grammar::as_listed;
+using grammar::in_quotes;
 using grammar::matrix_text;
 using grammar::OperandWords;
 using grammar::packed_operand;
@@ -86,6 +90,7 @@ struct Fields {
   bool is_grouped = false;
   grammar::GroupWords groups;
   grammar::ConvWords convolution;
+  grammar::ScaleWords scales;
   std::optional<epilogue::Program> program;  // if the line has a program
   bool is_default = false;        // the stored part is the default program, bound by GemmOptions
   std::vector<Binding> bindings;  // of other programs
@@ -106,7 +111,8 @@ double read_number(const Word& word, std::string_view text) {
 // prefix.
 bool is_field_name(std::string_view name, bool is_grouped, bool is_convolution) {
   return name == "a" || name == "b" || name == "out" || name == "acc" || name == "math" ||
-         name == "epilogue" || (is_grouped && grammar::is_group_field(name)) ||
+         name == "epilogue" || grammar::is_scale_field(name) ||
+         (is_grouped && grammar::is_group_field(name)) ||
          (is_convolution && grammar::is_conv_field(name));
 }
 
@@ -243,6 +249,8 @@ void read_field(const Word& word, Fields& fields) {
   }
   if (fields.is_grouped && grammar::is_group_field(key))
     return grammar::read_group_field(word, key, value, fields.groups);
+  if (grammar::is_scale_field(key))
+    return grammar::read_scale_field(word, key, value, fields.scales);
   if (fields.is_convolution() && grammar::is_conv_field(key))
     return grammar::read_conv_field(word, key, value, fields.convolution);
   if (fields.has_program()) return add_binding(word, fields);
@@ -334,7 +342,8 @@ void check_types(const GemmProblem& problem) {
   operation::check_products({.a = problem.a.dtype,
                              .b = problem.b.dtype,
                              .accumulator = problem.accumulator,
-                             .math = problem.math});
+                             .math = problem.math,
+                             .are_decoded = operation::is_product_decoded(problem)});
 }
 
 // An out whose elements share memory is refused, as in arguments.
@@ -361,8 +370,8 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   const double beta = fields.beta.value_or(0);
   if (beta != 0 && !fields.c) refuse_missing(kind, "a field c= where beta is not 0");
   if (fields.c) problem.c = read_addend(as_listed(*fields.c, problem), problem);
-  problem.accumulator =
-      fields.accumulator.value_or(default_accumulator(problem.a.dtype, problem.b.dtype));
+  grammar::apply_scales(fields.scales, problem);
+  problem.accumulator = fields.accumulator.value_or(default_accumulator(problem));
   const bool names_tf32 = fields.a->names_tf32 || b.names_tf32;
   if (names_tf32 && fields.math && *fields.math != Math::tf32)
     refuse(fields.a->word, "math=tf32 with operands called tf32");
@@ -373,20 +382,13 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   if (fields.has_program()) bind_epilogue(kind, fields, line);
   operation::check_integer_results(line.problem);
   operation::check_packed_operands(line.problem);
+  operation::check_companions(line.problem);
+  operation::check_scale_words(line.problem);
   if (line.problem.groups) operation::check_groups(line.problem);
   return line;
 }
 
 // --- printing -----------------------------------------------------------------------------------
-
-std::string in_quotes(std::string_view value) {
-  std::string text = "\"";
-  for (const char letter : value) {
-    if (letter == '"' || letter == '\\') text += '\\';
-    text += letter;
-  }
-  return text + "\"";
-}
 
 std::string number_text(const GemmProblem& problem, double value) {
   if (value != 1) return fmt::format("{}", value);
@@ -439,16 +441,17 @@ ProductTexts product_texts(const GemmProblem& problem) {
 }
 
 std::string print(const ProblemLine& line) {
-  const auto& [m, n, k, l, a, b, out, c, accumulator, math, epilogue, operands, groups,
-               convolution] = line.problem;
+  const auto& [m, n, k, l, a, b, out, c, accumulator, math, epilogue, operands, groups, convolution,
+               a_companions, b_companions] = line.problem;
   std::string text = head_text(line.problem);
   const auto [a_text, b_text, out_text] = product_texts(line.problem);
   const std::string silent{alias(a.dtype)};
   text += " a=" + a_text;
   if (b_text != silent) text += " b=" + b_text;
+  text += grammar::scales_text(line.problem);
   if (out_text != silent) text += " out=" + out_text;
   if (c) text += " c=" + addend_text(*c, line.problem, Role::addend);
-  if (accumulator != default_accumulator(a.dtype, b.dtype))
+  if (accumulator != default_accumulator(line.problem))
     text += fmt::format(" acc={}", alias(accumulator));
   if (math != Math::native) text += fmt::format(" math={}", name(math));
   if (epilogue != default_epilogue) return text + epilogue_text(line);

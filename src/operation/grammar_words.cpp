@@ -49,6 +49,15 @@ std::vector<Word> split_words(std::string_view line) {
   }
 }
 
+std::string in_quotes(std::string_view value) {
+  std::string text = "\"";
+  for (const char letter : value) {
+    if (letter == '"' || letter == '\\') text += '\\';
+    text += letter;
+  }
+  return text + "\"";
+}
+
 std::optional<std::int64_t> read_integer(std::string_view text) {
   std::int64_t value = 0;
   const auto [after, failure] = std::from_chars(text.data(), text.data() + text.size(), value);

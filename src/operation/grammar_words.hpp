@@ -29,6 +29,9 @@ struct Word {
 // \.
 std::vector<Word> split_words(std::string_view line);
 
+// The text within quotes, as split_words reads it.
+std::string in_quotes(std::string_view value);
+
 // The whole text as a number; nullopt for other text.
 std::optional<std::int64_t> read_integer(std::string_view text);
 

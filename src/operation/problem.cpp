@@ -8,6 +8,7 @@
 
 #include <xxhash.h>
 
+#include "operation/companions.hpp"
 #include "operation/convolution.hpp"
 #include "operation/groups.hpp"
 
@@ -86,6 +87,37 @@ std::uint64_t hash_of_indices(const Groups& groups, std::uint64_t seed) {
   return XXH3_64bits_withSeed(words.data(), sizeof words, seed);
 }
 
+std::uint64_t hash_of_companion(const CompanionType& companion, std::uint64_t seed) {
+  Words words{};
+  std::size_t at = 0;
+  append_matrix(words, at, companion.values);
+  words[at++] = std::int64_t{companion.block.rows} | (std::int64_t{companion.block.k} << 32);
+  words[at++] = static_cast<std::int64_t>(companion.layout);
+  return XXH3_64bits_withSeed(words.data(), at * sizeof words[0], seed);
+}
+
+std::uint64_t hash_of_companions(const OperandCompanions& companions, std::uint64_t seed) {
+  std::uint64_t hash = seed * 31 + companions.scales.size() + 1;
+  for (const CompanionType& scale : companions.scales) hash = hash_of_companion(scale, hash);
+  if (companions.zero_point) hash = hash_of_companion(*companions.zero_point, hash + 1);
+  return hash;
+}
+
+double companion_bytes(const GemmProblem& problem, bool is_a) {
+  const OperandCompanions& companions = is_a ? problem.a_companions : problem.b_companions;
+  if (companions.empty()) return 0;
+  const operation::OperandExtents extents = operation::operand_extents(problem, is_a);
+  const auto bytes_of = [&](const CompanionType& companion) {
+    const operation::MatrixExtents own =
+        operation::companion_extents(companion.block, companion.layout, extents);
+    return matrix_bytes(companion.values, static_cast<double>(own.batch),
+                        static_cast<double>(own.rows), static_cast<double>(own.columns));
+  };
+  double sum = companions.zero_point ? bytes_of(*companions.zero_point) : 0;
+  for (const CompanionType& scale : companions.scales) sum += bytes_of(scale);
+  return sum;
+}
+
 }  // namespace
 
 std::string_view name(Math math) noexcept { return math_names[static_cast<std::size_t>(math)]; }
@@ -136,6 +168,7 @@ double GemmProblem::bytes() const noexcept {
   double sum = matrix_bytes(out, dl, dm, dn);
   sum += convolution ? operation::conv_bytes(*this, true) + operation::conv_bytes(*this, false)
                      : matrix_bytes(a, dl, dm, dk) + matrix_bytes(b, dl, dk, dn);
+  sum += companion_bytes(*this, true) + companion_bytes(*this, false);
   if (c) sum += varying_bytes(*c, dl, dm, dn);
   for (std::size_t i = 0; i < epilogue_operands.size(); ++i) {
     if (!rules_of(epilogue).operands[i].is_number)
@@ -165,6 +198,8 @@ std::size_t hash_value(const GemmProblem& problem) noexcept {
   if (problem.groups && problem.groups->have_indices())
     hash = hash_of_indices(*problem.groups, hash);
   if (problem.convolution) hash = hash_of_convolution(*problem.convolution, hash);
+  if (operation::has_companions(problem))
+    hash = hash_of_companions(problem.b_companions, hash_of_companions(problem.a_companions, hash));
   for (const MatrixType& operand : problem.epilogue_operands) {
     Words more{};
     at = 0;
@@ -178,6 +213,11 @@ DType default_accumulator(DType a, DType b) noexcept {
   if (a == DType::float64 || b == DType::float64) return DType::float64;
   if (is_integer(a) && is_integer(b)) return DType::int32;
   return DType::float32;
+}
+
+DType default_accumulator(const GemmProblem& problem) noexcept {
+  const DType dtype = default_accumulator(problem.a.dtype, problem.b.dtype);
+  return dtype == DType::int32 && operation::is_product_decoded(problem) ? DType::float32 : dtype;
 }
 
 DType epilogue_compute_type(DType accumulator) noexcept {

@@ -40,14 +40,15 @@ std::string accumulator_hint(DType a, DType b, DType accumulator) {
 }
 
 // Products of floats accumulate in floats, of integers in int32; f64 only with f64.
-void check_accumulator(DType a, DType b, DType accumulator) {
-  const bool is_integer_product = is_integer(a) && is_integer(b);
-  if (is_integer(a) != is_integer(b)) {
+void check_accumulator(const ProductTypes& types) {
+  const auto& [a, b, accumulator, math, are_decoded] = types;
+  const bool is_integer_product = is_integer(a) && is_integer(b) && !are_decoded;
+  if (is_integer(a) != is_integer(b) && !are_decoded) {
     refuse("B", "an integer type together with integer A, a floating type together with floating A",
-           type_text(b) + " with A of " + type_text(a), "convert one of them",
-           ErrorKind::unsupported);
+           type_text(b) + " with A of " + type_text(a),
+           "convert one of them, or give the integers a scale", ErrorKind::unsupported);
   }
-  if (is_integer_product && (bit_width(a) != 8 || bit_width(b) != 8)) {
+  if ((is_integer(a) && bit_width(a) > 8) || (is_integer(b) && bit_width(b) > 8)) {
     refuse("A", "int8 or uint8 for integer products", type_text(a) + " and " + type_text(b), "",
            ErrorKind::unsupported);
   }
@@ -147,7 +148,7 @@ void check_packed_operands(const GemmProblem& problem) {
 }
 
 void check_products(const ProductTypes& types) {
-  check_accumulator(types.a, types.b, types.accumulator);
+  check_accumulator(types);
   check_math(types.math, types.a, types.b);
 }
 

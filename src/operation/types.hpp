@@ -25,6 +25,7 @@ struct ProductTypes {
   DType a, b;
   DType accumulator;
   Math math;
+  bool are_decoded = false;  // integers enter products as floating-point numbers
 };
 
 // Throws Error for a combination that is not valid, which it names: invalid_argument, or

@@ -103,6 +103,15 @@ double ErrorModel::product_factor(std::int64_t k) const {
          (count + 2) * blocks.unit;
 }
 
+double decoding_factor(const GemmProblem& problem) noexcept {
+  std::size_t count = 0;
+  for (const OperandCompanions* const companions : {&problem.a_companions, &problem.b_companions})
+    count += companions->scales.size() + (companions->zero_point ? 1 : 0);
+  // The small excess is that of products of several roundings.
+  const double unit = problem.accumulator == DType::float64 ? 0x1p-53 : 0x1p-24;
+  return static_cast<double>(count) * unit * 1.0001;
+}
+
 ErrorModel error_model(const DeclaredMath& declared) {
   const bool computes_in_double = epilogue_compute_type(declared.accumulator) == DType::float64;
   return {.input_unit = input_unit_of(declared.math),

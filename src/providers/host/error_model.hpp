@@ -15,6 +15,12 @@
 // A vector that tensor cores add to the accumulators before an emitted epilogue
 // (DeclaredMath::adds_vector) adds 2·u_acc·|vector| to e, as C does.
 //
+// Elements with scales or a zero point are rounded as they are decoded, once for each of them, and
+// the factor of the sum gains (scales and zero points of A and B)·2⁻²⁴, or ·2⁻⁵³ with float64
+// accumulators. |A| and |B| are those of decoded elements (panel_companions.hpp). Scales may also
+// multiply the sums of a block of k: the product of the scales is rounded, and so is its product
+// with the sum, which counts as the sum of blocks does.
+//
 // |A| and |B| count small elements as larger than they are if their error does not shrink with
 // them, and elements that leave the range of the type that they are rounded to as infinite
 // (`magnitude_of`).
@@ -68,6 +74,9 @@ struct ErrorModel {
   // The factor of |α|·(|A||B|).
   double product_factor(std::int64_t k) const;
 };
+
+// The part of that factor for scales and zero points.
+double decoding_factor(const GemmProblem& problem) noexcept;
 
 ErrorModel error_model(const DeclaredMath& declared);
 

@@ -8,9 +8,11 @@
 #include <cmath>
 #include <vector>
 
+#include "operation/companions.hpp"
 #include "platform/parallel.hpp"
 #include "providers/host/epilogue_writer.hpp"
 #include "providers/host/oracle.hpp"
+#include "providers/host/panel_sources.hpp"
 #include "providers/host/reference.hpp"
 
 namespace gemmery::host {
@@ -43,6 +45,25 @@ Vector multiply_vector(const MatrixView& matrix, const Extents& extents, const V
   return y;
 }
 
+// The same of an operand with scales; `is_of_lanes`: rows are its lanes.
+Vector multiply_scaled(const PanelSource& source, bool is_of_lanes, const Vector& x,
+                       PackedValue entries) {
+  const std::int64_t rows = is_of_lanes ? source.lanes : source.depth;
+  const std::int64_t columns = is_of_lanes ? source.depth : source.lanes;
+  Vector y(static_cast<std::size_t>(rows));
+  platform::parallel_for(rows, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      double sum = 0;
+      for (std::int64_t column = 0; column < columns; ++column)
+        sum += packed_element(source, is_of_lanes ? row : column, is_of_lanes ? column : row,
+                              entries) *
+               x[static_cast<std::size_t>(column)];
+      y[static_cast<std::size_t>(row)] = sum;
+    }
+  });
+  return y;
+}
+
 Vector random_signs(std::mt19937_64& random, std::int64_t count) {
   Vector signs(static_cast<std::size_t>(count));
   std::ranges::generate(signs, [&] { return (random() & 1) != 0 ? 1.0 : -1.0; });
@@ -57,6 +78,7 @@ class RowCheck {
         scalars_(epilogue_scalars(arguments)),
         a_(matrix_of(arguments.a(), batch)),
         b_(matrix_of(arguments.b(), batch)),
+        panels_(panel_sources(arguments, batch)),
         view_(arguments, batch),
         batch_(batch),
         reads_products_(arguments.alpha() != 0),
@@ -83,9 +105,7 @@ class RowCheck {
       return entries == PackedValue::itself ? value : std::fabs(value);
     };
     Vector rows(static_cast<std::size_t>(problem_.m));
-    if (reads_products_)
-      rows = multiply_vector(a_, {problem_.m, problem_.k},
-                             multiply_vector(b_, {problem_.k, problem_.n}, x, entries), entries);
+    if (reads_products_) rows = times_a(times_b(x, entries), entries);
     for (double& row : rows) row *= scalar(scalars_.alpha);
     if (view_.c.data == nullptr) return rows;
     const Vector addend = multiply_vector(
@@ -95,6 +115,15 @@ class RowCheck {
     return rows;
   }
 
+  Vector times_a(const Vector& x, PackedValue entries) const {
+    if (panels_.a.companions.are_used()) return multiply_scaled(panels_.a, true, x, entries);
+    return multiply_vector(a_, {problem_.m, problem_.k}, x, entries);
+  }
+  Vector times_b(const Vector& x, PackedValue entries) const {
+    if (panels_.b.companions.are_used()) return multiply_scaled(panels_.b, false, x, entries);
+    return multiply_vector(b_, {problem_.k, problem_.n}, x, entries);
+  }
+
   // The sums of the elements' allowed errors by row, and the rounding of this check.
   Vector allowed_errors(const DeclaredMath& declared) const {
     const ErrorModel model = error_model(declared);
@@ -102,9 +131,9 @@ class RowCheck {
     const auto n = static_cast<double>(problem_.n);
     const auto k = static_cast<double>(problem_.k);
     const double output_unit = is_integer(view_.out.dtype) ? 0 : rounding.unit;
-    const double kernel_factor =
-        model.product_factor(problem_.k) + 2 * model.accumulator_unit + 0x1p-51;
-    const double own_factor = 4 * (n + k + 4) * 0x1p-53;
+    const double kernel_factor = model.product_factor(problem_.k) + decoding_factor(problem_) +
+                                 2 * model.accumulator_unit + 0x1p-51;
+    const double own_factor = 4 * (n + k + 10) * 0x1p-53;
     const PackedValue magnitudes = magnitude_of(declared);
     Vector allowed =
         expected_rows(Vector(static_cast<std::size_t>(problem_.n), 1.0),
@@ -135,6 +164,7 @@ class RowCheck {
   const GemmProblem& problem_;
   EpilogueScalars scalars_;
   MatrixView a_, b_;
+  PanelPair panels_;
   EpilogueWriter view_;
   std::int64_t batch_;
   bool reads_products_;
@@ -186,7 +216,8 @@ Comparison check_by_freivalds(const GemmArguments& arguments, const DeclaredMath
       if (vector > 0) some.elements = 0;
       all.merge(some);
     }
-    if (problem.m == 0) continue;
+    // Rows of scales are not problems of their own; the vectors have checked every row.
+    if (problem.m == 0 || operation::has_companions(problem)) continue;
     for (int sample = 0; sample < options.rows; ++sample)
       all.merge(check_row(
           arguments, declared, batch,

@@ -31,6 +31,18 @@ constexpr std::array outputs{DType::float64,  DType::float32,       DType::float
                              DType::bfloat16, DType::float8_e4m3fn, DType::float8_e5m2,
                              DType::int8,     DType::uint8,         DType::int32};
 
+// Products that only operands with scales have: integers times floats, and integers that scales or
+// zero points turn into floats.
+bool is_legal_scaled(const ProductTypes& types) {
+  const auto is_byte = [](DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; };
+  const auto is_narrow = [&](DType dtype) {
+    return is_byte(dtype) || std::ranges::find(narrow_floats, dtype) != narrow_floats.end();
+  };
+  return (is_byte(types.a) || is_byte(types.b)) && is_narrow(types.a) && is_narrow(types.b) &&
+         (types.accumulator == DType::float32 || types.accumulator == DType::float64) &&
+         types.math == Math::native;
+}
+
 bool is_float8(DType dtype) { return bit_width(dtype) == 8 && is_floating(dtype); }
 
 void append_float_products(std::vector<ProductTypes>& all) {
@@ -82,6 +94,12 @@ OperandRules make_rules(const ProductTypes& types, DType out, std::optional<DTyp
           .accumulator = types.accumulator,
           .math = types.math,
           .has_c = c.has_value()};
+}
+
+OperandRules with_companions(OperandRules rules, const kernel::CompanionSuffix& companions) {
+  rules.a_companions = companions.a;
+  rules.b_companions = companions.b;
+  return rules;
 }
 
 // --- artifacts ---
@@ -168,8 +186,10 @@ bool is_legal(const ProductTypes& types) {
 
 Kernel HostFamily::kernel_for(const GemmProblem& problem) const {
   const std::optional<DType> c = problem.c ? std::optional(problem.c->dtype) : std::nullopt;
-  return Kernel(*this, make_rules(products_of(problem), problem.out.dtype, c),
-                DesignBytes::of(NoDesign{}), problem.epilogue);
+  const OperandRules rules = with_companions(make_rules(products_of(problem), problem.out.dtype, c),
+                                             {kernel::companion_rules(problem.a_companions),
+                                              kernel::companion_rules(problem.b_companions)});
+  return Kernel(*this, rules, DesignBytes::of(NoDesign{}), problem.epilogue);
 }
 
 Status HostFamily::serves(const GemmProblem& problem) const {
@@ -227,13 +247,15 @@ std::string HostFamily::kernel_name(const Kernel& kernel) const {
   append("_acc_", alias(rules.accumulator));
   append("_c_", rules.has_c ? alias(rules.c.dtype) : "none");
   append("_math_", gemmery::name(rules.math));
-  return text + kernel::epilogue_suffix(kernel.epilogue());
+  return text + kernel::companion_suffix(rules) + kernel::epilogue_suffix(kernel.epilogue());
 }
 
 std::optional<Kernel> HostFamily::parse_name(std::string_view text) const {
   if (!take(text, name_ + "_v" + std::to_string(version()) + "_")) return std::nullopt;
   const auto epilogue = kernel::take_epilogue_suffix(text);
   if (!epilogue) return std::nullopt;
+  const auto companions = kernel::take_companion_suffix(text);
+  if (!companions) return std::nullopt;
   const auto a = take_dtype(text);
   const auto b = take_dtype(text);
   if (!take(text, "out_")) return std::nullopt;
@@ -242,16 +264,21 @@ std::optional<Kernel> HostFamily::parse_name(std::string_view text) const {
   const auto accumulator = take_dtype(text);
   if (!take(text, "c_")) return std::nullopt;
   const bool has_c = !take(text, "none_");
-  const auto c = has_c ? take_dtype(text) : std::nullopt;
+  const DType c = has_c ? take_dtype(text).value_or(DType::float4_e2m1fn) : DType::float32;
   if (!take(text, "math_")) return std::nullopt;
   const auto math = parse_math(text);
   if (!a || !b || !accumulator || !math || !is_output(out) || (has_c && !is_output(c)))
     return std::nullopt;
   const ProductTypes types{*a, *b, *accumulator, *math};
-  if (!is_legal(types) || (availability() && !serves_types(types))) return std::nullopt;
+  const bool may_be_scaled =
+      companions->a.are_used() || companions->b.are_used() || *epilogue != default_epilogue;
+  if (!is_legal(types) && !(may_be_scaled && is_legal_scaled(types))) return std::nullopt;
+  if (availability() && !serves_types(types)) return std::nullopt;
   if (has_c && *epilogue != default_epilogue) return std::nullopt;
   if (*epilogue == default_epilogue && !is_reached(*out, *accumulator)) return std::nullopt;
-  return Kernel(*this, make_rules(types, *out, c), DesignBytes::of(NoDesign{}), *epilogue);
+  const OperandRules rules = with_companions(
+      make_rules(types, *out, has_c ? std::optional(c) : std::nullopt), *companions);
+  return Kernel(*this, rules, DesignBytes::of(NoDesign{}), *epilogue);
 }
 
 std::vector<DesignField> HostFamily::design_fields(const Kernel&) const {

@@ -124,6 +124,7 @@ class OnednnFamily final : public HostFamily {
  public:
   OnednnFamily() : HostFamily("host_onednn") {}
   Status availability() const override { return onednn::availability(); }
+  bool takes_companions(const GemmProblem&) const noexcept override { return false; }
 
  protected:
   Status serves_types(const ProductTypes& types) const override {

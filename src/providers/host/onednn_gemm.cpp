@@ -134,6 +134,9 @@ Status onednn_serves_types(DType a, DType b, DType accumulator, Math math) {
   if (is_packed(a) || is_packed(b))
     return Status::fail("types: expected elements of whole bytes, got " + std::string(name(a)) +
                         " and " + std::string(name(b)));
+  if (is_integer(a) != is_integer(b))
+    return Status::fail(
+        "B: expected integers together with integer A, floats together with floats");
   if (b == DType::uint8)
     return Status::fail("B: expected int8 (the only integer B of oneDNN), got uint8");
   const ComputeTypes types = compute_types(a, b);

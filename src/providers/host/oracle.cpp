@@ -8,6 +8,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "operation/companions.hpp"
 #include "platform/parallel.hpp"
 #include "providers/host/convolution.hpp"
 #include "providers/host/epilogue_writer.hpp"
@@ -22,10 +23,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 double own_factor(const GemmProblem& problem) {
   if (problem.accumulator == DType::int32) return 0;
   const auto terms = static_cast<double>(problem.k) + 2;
-  const bool is_compensated =
-      problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
-  return is_compensated ? 2 * (terms * 0x1p-53) * (terms * 0x1p-53) + 0x1p-100
-                        : 2 * terms * 0x1p-53;
+  if (!is_compensated(problem)) return 2 * terms * 0x1p-53;
+  const double decoding = operation::has_companions(problem) ? 6 * 0x1p-53 : 0;
+  return 2 * (terms * 0x1p-53) * (terms * 0x1p-53) + 0x1p-100 + decoding;
 }
 
 // The terms of an element's bound that depend on the problem.
@@ -56,7 +56,7 @@ BoundTerms bound_terms(const GemmArguments& arguments, const DeclaredMath& decla
   return {.model = model,
           .alpha = alpha,
           .beta = std::fabs(scalars.beta),
-          .product_factor = model.product_factor(problem.k),
+          .product_factor = model.product_factor(problem.k) + decoding_factor(problem),
           .addend_factor = 2 * model.accumulator_unit + addend_conversion_unit(problem),
           .own = own_factor(problem),
           .underflow = (static_cast<double>(problem.k) * alpha + 2) * model.underflow,

@@ -161,12 +161,65 @@ void pack_any(const PanelSource& source, LaneRange range, int width, const Map& 
   }
 }
 
+// Subtracts the zero points of packed elements and multiplies them by the scales, lane by lane.
+template <class T, class Finish>
+void scale_panels(const PanelSource& source, LaneRange range, int width, const Finish& finish,
+                  T* panels) {
+  for (std::int64_t lane = 0; lane < range.count; ++lane) {
+    T* const panel = panels + lane / width * width * source.depth + lane % width;
+    const std::int64_t row = range.first + lane;
+    for (std::int64_t depth = 0; depth < source.depth;) {
+      const std::int64_t first = source.first_depth + depth;
+      const std::int64_t end =
+          source.companions.next_change(first, source.first_depth + source.depth) -
+          source.first_depth;
+      const auto zero = static_cast<T>(source.companions.zero_at(row, first));
+      const double scale = source.companions.scale_at(row, first);
+      const double size = source.companions.scale_magnitude_at(row, first);
+      for (; depth < end; ++depth)
+        panel[depth * width] = finish(panel[depth * width], zero, scale, size);
+    }
+  }
+}
+
+template <class T>
+void pack_scaled(const PanelSource& source, LaneRange range, int width, PackedValue packed,
+                 T* panels) {
+  pack_any(source, range, width, Itself{}, panels);
+  if (packed == PackedValue::itself)
+    return scale_panels(
+        source, range, width,
+        [](T value, T zero, double scale, double) {
+          return static_cast<T>((value - zero) * static_cast<T>(scale));
+        },
+        panels);
+  scale_panels(
+      source, range, width,
+      [](T value, T zero, double, double size) {
+        return static_cast<T>(decoded_magnitude((static_cast<double>(value) - zero) * size));
+      },
+      panels);
+}
+
 }  // namespace
+
+double packed_element(const PanelSource& source, std::int64_t lane, std::int64_t depth,
+                      PackedValue packed) {
+  PanelSource one = source;
+  one.first_depth = depth;
+  one.depth = 1;
+  one.data = static_cast<const std::byte*>(source.data) +
+             depth * source.depth_stride * static_cast<std::int64_t>(byte_width(source.dtype));
+  double value = 0;
+  pack_panels<double>(one, {lane, 1}, 1, packed, &value);
+  return value;
+}
 
 template <class T>
 void pack_panels(const PanelSource& source, LaneRange range, int width, PackedValue packed,
                  T* panels) {
   if (source.depth == 0) return;  // there may be no memory
+  if (source.companions.are_used()) return pack_scaled(source, range, width, packed, panels);
   if (packed == PackedValue::itself) return pack_any(source, range, width, Itself{}, panels);
   const MagnitudeRange kept = magnitude_range(source.dtype, packed);
   pack_any(source, range, width, Magnitude<T>{static_cast<T>(kept.least), static_cast<T>(kept.end)},

@@ -9,6 +9,7 @@
 #include <gemmery/dtype.hpp>
 
 #include "operation/window.hpp"
+#include "providers/host/panel_companions.hpp"
 
 namespace gemmery::host {
 
@@ -23,6 +24,7 @@ struct PanelSource {
   // For a convolution, instead of the strides; depth then begins at first_depth.
   std::optional<operation::Window> window = {};
   std::int64_t first_depth = 0;
+  PanelCompanions companions = {};  // of a matrix that is no convolution's
 };
 
 // The value that is packed for an element. Magnitudes other than the plain one are at least the
@@ -66,10 +68,15 @@ struct LaneRange {
 
 // Writes the lanes of the range as panels of `width` lanes, each complete in depth:
 // panels[p][k][lane]. Lanes past the last are zero. Floats hold types with at most 24 significand
-// bits (and int8, uint8) exactly; doubles hold everything but integers beyond 2^53.
+// bits (and int8, uint8) exactly; doubles hold everything but integers beyond 2^53. Scaled elements
+// are rounded to T, once for each scale and zero point at most.
 template <class T>
 void pack_panels(const PanelSource& source, LaneRange range, int width, PackedValue packed,
                  T* panels);
+
+// One element as it is packed.
+double packed_element(const PanelSource& source, std::int64_t lane, std::int64_t depth,
+                      PackedValue packed);
 
 extern template void pack_panels<float>(const PanelSource&, LaneRange, int, PackedValue, float*);
 extern template void pack_panels<double>(const PanelSource&, LaneRange, int, PackedValue, double*);

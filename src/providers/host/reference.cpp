@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "operation/companions.hpp"
 #include "platform/parallel.hpp"
 #include "providers/host/blocked.hpp"
 #include "providers/host/convolution.hpp"
@@ -101,23 +102,27 @@ void collect_defined(const ProductPart& part, PackedValue magnitudes, std::int64
 
 }  // namespace
 
+bool is_compensated(const GemmProblem& problem) noexcept {
+  return problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64 ||
+         operation::has_companions(problem);
+}
+
 ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch, PackedValue magnitudes) {
   const GemmProblem& problem = arguments.problem();
-  const bool is_compensated =
-      problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
+  const bool is_pair = is_compensated(problem);
   const bool is_defined = may_multiply_padding(arguments, batch);
   ExactSums sums;
   resize(sums.high, problem);
-  if (is_compensated) resize(sums.low, problem);
+  if (is_pair) resize(sums.low, problem);
   if (magnitudes != PackedValue::itself) resize(sums.magnitude, problem);
   if (is_defined) sums.may_be_nan.resize(sums.high.size());
   for (const ProductPart& part : product_parts(arguments, batch)) {
     if (is_defined)
       collect_defined(part, magnitudes, problem.n, sums);
     else
-      collect_part(part, is_compensated, magnitudes, problem.n, sums);
+      collect_part(part, is_pair, magnitudes, problem.n, sums);
   }
-  if (is_compensated) normalize_pairs(sums);
+  if (is_pair) normalize_pairs(sums);
   if (problem.accumulator == DType::int32) limit_to_int32(sums, problem.math);
   return sums;
 }

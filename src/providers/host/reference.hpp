@@ -16,7 +16,7 @@ namespace gemmery::host {
 // The sums of one matrix of a batch, row major and packed: element (i, j) is at i·n + j.
 struct ExactSums {
   std::vector<double> high;
-  std::vector<double> low;  // empty unless an operand is float64; then the sum is high + low (Dot2)
+  std::vector<double> low;  // empty unless sums are compensated; then the sum is high + low (Dot2)
   std::vector<double> magnitude;  // sum over k of |a|·|b|, if requested
   // For a convolution, if needed: not 0 if a kernel that multiplies zeros in padding gets NaN. The
   // sums are those of the definition, without these terms.
@@ -28,10 +28,14 @@ struct ExactSums {
   }
 };
 
+// True if products may not be exact in float64: of float64 or scaled operands.
+bool is_compensated(const GemmProblem& problem) noexcept;
+
 // Sums over k of A·B for matrix `batch`:
 //
-//   float64 operands   compensated: error at most 2^-105·|sum| + (k·2^-53)²·magnitude, and the
-//                      rounding of high + low
+//   float64, scaled    compensated: error at most 2^-105·|sum| + (k·2^-53)²·magnitude, and the
+//                      rounding of high + low; scaled elements are rounded to float64 before,
+//                      unless they have at most 53 bits (one scale of an operand of 24 bits)
 //   narrower floats    in float64, every product exact: error at most k·2^-53·magnitude
 //   int8, uint8        exact modulo 2^32, as an int32 (hardware wraps); with Math::saturate the
 //                      exact sum saturates instead

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scaled GEMMs on the CPU against their formula in double.
+#include <gemmery/discovery.hpp>
+#include <gemmery/dtype.hpp>
+#include <gemmery/verify.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/number.hpp"
+#include "device/abi/scale_layout.hpp"
+#include "tests/support/random_seed.hpp"
+
+namespace gemmery {
+namespace {
+
+constexpr ScaleLayout strided = ScaleLayout::strided;
+constexpr ScaleLayout swizzled = ScaleLayout::swizzled_128x4;
+
+// A tensor with memory of its own.
+struct Owned {
+  std::vector<std::byte> bytes;
+  DType dtype;
+  std::vector<std::int64_t> shape;
+
+  Owned(DType type, std::vector<std::int64_t> extents) : dtype(type), shape(std::move(extents)) {
+    std::int64_t count = 1;
+    for (const std::int64_t extent : shape) count *= extent;
+    bytes.resize(static_cast<std::size_t>(count) * byte_width(dtype) + 1);
+  }
+  void set(std::int64_t index, double value) {
+    number::store(dtype, bytes.data(), index, {value, 0});
+  }
+  double get(std::int64_t index) const { return number::load(dtype, bytes.data(), index); }
+  std::uint8_t& code(std::int64_t index) {
+    return reinterpret_cast<std::uint8_t&>(bytes[static_cast<std::size_t>(index)]);
+  }
+  Tensor view() const { return Tensor(bytes.data(), dtype, shape); }
+};
+
+class ScaledGemm : public ::testing::Test {
+ protected:
+  std::mt19937_64 random{tests::random_seed()};
+
+  double small_integer() { return static_cast<double>(random() % 9) - 4; }
+  void fill(Owned& operand, const std::function<double()>& draw) {
+    const auto count =
+        static_cast<std::int64_t>((operand.bytes.size() - 1) / byte_width(operand.dtype));
+    for (std::int64_t i = 0; i < count; ++i) operand.set(i, draw());
+  }
+  // Distinct powers of two of both signs: sums of small integers with these stay exact.
+  double power() {
+    const double size = std::ldexp(1.0, static_cast<int>(random() % 7) - 3);
+    return random() % 2 == 0 ? size : -size;
+  }
+  Owned operand(DType dtype, std::int64_t rows, std::int64_t columns) {
+    Owned made(dtype, {rows, columns});
+    const bool is_unsigned = dtype == DType::uint8;
+    fill(made, [&] { return is_unsigned ? std::fabs(small_integer()) : small_integer(); });
+    return made;
+  }
+  Owned scales(DType dtype, std::int64_t rows, std::int64_t columns) {
+    Owned made(dtype, {rows, columns});
+    if (dtype == DType::float8_e8m0fnu)
+      for (std::int64_t i = 0; i < rows * columns; ++i)
+        made.code(i) = static_cast<std::uint8_t>(124 + random() % 7);
+    else
+      fill(made, [&] { return power(); });
+    return made;
+  }
+
+  // Runs every kernel and compares exactly.
+  void expect_exact(const GemmArguments& arguments, const Owned& out,
+                    const std::function<double(std::int64_t, std::int64_t)>& expected) {
+    const auto kernels = get_kernels(arguments);
+    ASSERT_FALSE(kernels.empty()) << to_string(arguments.problem());
+    for (const Kernel& kernel : kernels) {
+      kernel.run(arguments, {.stream = Stream::cpu()});
+      const GemmProblem& problem = arguments.problem();
+      for (std::int64_t m = 0; m < problem.m; ++m)
+        for (std::int64_t n = 0; n < problem.n; ++n)
+          ASSERT_EQ(out.get(m * problem.n + n), expected(m, n))
+              << kernel.name() << " at " << m << ", " << n << " of "
+              << to_string(arguments.problem());
+      const VerifyReport report = check_result(arguments, kernel);
+      EXPECT_TRUE(report.passed) << kernel.name() << ": " << report.first_failure;
+    }
+  }
+};
+
+std::int64_t up(std::int64_t extent, std::int64_t block) { return (extent + block - 1) / block; }
+
+double e8m0(std::uint8_t code) { return std::ldexp(1.0, code - 127); }
+
+// S3 for random blocks of both operands, in types of all kinds.
+TEST_F(ScaledGemm, any_blocks_and_types) {
+  const DType types[] = {DType::float8_e4m3fn, DType::float8_e5m2, DType::int8,   DType::uint8,
+                         DType::float16,       DType::bfloat16,    DType::float32};
+  const DType scale_types[] = {DType::float32, DType::float16, DType::bfloat16,
+                               DType::float8_e8m0fnu, DType::float8_e4m3fn};
+  for (int trial = 0; trial < 60; ++trial) {
+    const auto draw = [&](std::int64_t end) {
+      return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end));
+    };
+    const std::int64_t m = 1 + draw(20), n = 1 + draw(20), k = 1 + draw(70);
+    Owned a = operand(types[draw(7)], m, k);
+    Owned b = operand(types[draw(7)], k, n);
+    Owned out(DType::float32, {m, n});
+    const ScaleBlock a_block{static_cast<std::int32_t>(draw(5)),
+                             static_cast<std::int32_t>(draw(40))};
+    const ScaleBlock b_block{static_cast<std::int32_t>(draw(5)),
+                             static_cast<std::int32_t>(draw(40))};
+    const auto block = [](std::int32_t size, std::int64_t extent) {
+      return size == 0 ? extent : size;
+    };
+    const std::int64_t am = block(a_block.rows, m), ak = block(a_block.k, k);
+    const std::int64_t bn = block(b_block.rows, n), bk = block(b_block.k, k);
+    Owned sa = scales(scale_types[draw(5)], up(m, am), up(k, ak));
+    Owned sb = scales(scale_types[draw(5)], up(k, bk), up(n, bn));
+    const auto scale = [](Owned& owned, std::int64_t i) {
+      return owned.dtype == DType::float8_e8m0fnu ? e8m0(owned.code(i)) : owned.get(i);
+    };
+    const GemmArguments arguments(ScaledOperand(a.view(), {{sa.view(), a_block, strided}}),
+                                  ScaledOperand(b.view(), {{sb.view(), b_block, strided}}),
+                                  out.view());
+    expect_exact(arguments, out, [&](std::int64_t row, std::int64_t column) {
+      double sum = 0;
+      for (std::int64_t d = 0; d < k; ++d)
+        sum += a.get(row * k + d) * scale(sa, row / am * up(k, ak) + d / ak) *
+               b.get(d * n + column) * scale(sb, d / bk * up(n, bn) + column / bn);
+      return sum;
+    });
+  }
+}
+
+// The integers of a weight with a scale and a zero point for each group of k (issue text M).
+TEST_F(ScaledGemm, zero_points_are_subtracted_before_the_scale) {
+  const std::int64_t m = 7, n = 12, k = 96;
+  for (const DType zero_type :
+       {DType::int8, DType::uint8, DType::int32, DType::float32, DType::float16, DType::bfloat16}) {
+    Owned a = operand(DType::bfloat16, m, k), b = operand(DType::uint8, k, n);
+    Owned scale = scales(DType::bfloat16, 3, n), zero(zero_type, {3, n});
+    fill(zero, [&] { return static_cast<double>(random() % 5); });
+    Owned out(DType::float32, {m, n});
+    const GemmArguments arguments(
+        a.view(),
+        ScaledOperand(b.view(), {{scale.view(), scale_block::groups_of(32), strided}},
+                      Companion(zero.view(), scale_block::groups_of(32), strided)),
+        out.view());
+    expect_exact(arguments, out, [&](std::int64_t row, std::int64_t column) {
+      double sum = 0;
+      for (std::int64_t d = 0; d < k; ++d)
+        sum += a.get(row * k + d) * (b.get(d * n + column) - zero.get(d / 32 * n + column)) *
+               scale.get(d / 32 * n + column);
+      return sum;
+    });
+  }
+}
+
+// The swizzled layout is a permutation of the linear one; bytes of padding are never read.
+TEST_F(ScaledGemm, swizzled_and_linear_scales_give_equal_results) {
+  const std::int64_t m = 130, n = 9, k = 160, blocks = 5;
+  Owned a = operand(DType::float8_e4m3fn, m, k), b = operand(DType::float8_e5m2, k, n);
+  Owned linear = scales(DType::float8_e8m0fnu, m, blocks);
+  Owned tiles(DType::float8_e8m0fnu, {swizzled_scale_count(m, k, scale_block::mx)});
+  std::fill(tiles.bytes.begin(), tiles.bytes.end(), std::byte{0xff});
+  for (std::int64_t row = 0; row < m; ++row)
+    for (std::int64_t block = 0; block < blocks; ++block)
+      tiles.code(abi::swizzled_offset(row, block, abi::swizzled_tiles(blocks))) =
+          linear.code(row * blocks + block);
+  Owned out(DType::float32, {m, n});
+  for (const bool is_swizzled : {false, true}) {
+    const GemmArguments arguments(
+        ScaledOperand(a.view(), {{is_swizzled ? tiles.view() : linear.view(), scale_block::mx,
+                                  is_swizzled ? swizzled : strided}}),
+        b.view(), out.view());
+    expect_exact(arguments, out, [&](std::int64_t row, std::int64_t column) {
+      double sum = 0;
+      for (std::int64_t d = 0; d < k; ++d)
+        sum +=
+            a.get(row * k + d) * e8m0(linear.code(row * blocks + d / 32)) * b.get(d * n + column);
+      return sum;
+    });
+  }
+}
+
+// alpha, beta and C beside scales of rows, and the rule that a factor of 0 hides NaN.
+TEST_F(ScaledGemm, scales_of_rows_multiply_sums_before_alpha) {
+  const std::int64_t m = 9, n = 11, k = 33;
+  Owned a = operand(DType::int8, m, k), b = operand(DType::int8, k, n);
+  Owned sa = scales(DType::float32, m, 1), sb = scales(DType::float32, 1, n);
+  Owned c = operand(DType::float32, m, n), out(DType::float32, {m, n});
+  const ScaledOperand left(a.view(), {{sa.view(), scale_block::row, strided}});
+  const ScaledOperand right(b.view(), {{sb.view(), scale_block::row, strided}});
+  GemmArguments arguments(left, right, out.view(), {.c = c.view(), .alpha = 2, .beta = 3});
+  EXPECT_EQ(arguments.problem().accumulator, DType::int32);
+  const auto sum = [&](std::int64_t row, std::int64_t column) {
+    double value = 0;
+    for (std::int64_t d = 0; d < k; ++d) value += a.get(row * k + d) * b.get(d * n + column);
+    return value * sa.get(row) * sb.get(column);
+  };
+  expect_exact(arguments, out, [&](std::int64_t row, std::int64_t column) {
+    return 2 * sum(row, column) + 3 * c.get(row * n + column);
+  });
+  fill(c, [] { return std::nan(""); });
+  arguments.set_scalars(1, 0);
+  expect_exact(arguments, out, sum);
+  sa.set(2, std::nan(""));
+  arguments.set_scalars(0, 0);
+  expect_exact(arguments, out, [](std::int64_t, std::int64_t) { return 0.0; });
+}
+
+TEST_F(ScaledGemm, kernels_are_found_by_their_names) {
+  Owned a = operand(DType::float8_e4m3fn, 8, 64), b = operand(DType::float8_e4m3fn, 64, 8);
+  Owned scale = scales(DType::float8_e8m0fnu, 8, 2), out(DType::float32, {8, 8});
+  const GemmArguments arguments(ScaledOperand(a.view(), {{scale.view(), scale_block::mx, strided}}),
+                                b.view(), out.view());
+  for (const Kernel& kernel : get_kernels(arguments)) {
+    EXPECT_NE(kernel.name().find("_scaled-e8m0-none"), std::string::npos) << kernel.name();
+    EXPECT_EQ(find_kernel(kernel.name()), kernel);
+  }
+  const GemmArguments plain(a.view(), b.view(), out.view());
+  const Status refused = get_kernels(arguments).front().supports(plain);
+  EXPECT_NE(refused.error().find("A: expected scales e8m0"), std::string::npos) << refused.error();
+}
+
+TEST_F(ScaledGemm, a_family_without_a_line_about_scales_refuses_by_name) {
+  Owned a = operand(DType::bfloat16, 8, 64), b = operand(DType::bfloat16, 64, 8);
+  Owned scale = scales(DType::float32, 8, 2), out(DType::float32, {8, 8});
+  const GemmProblem problem =
+      GemmArguments(ScaledOperand(a.view(), {{scale.view(), {1, 32}, strided}}), b.view(),
+                    out.view())
+          .problem();
+  bool is_refused = false;
+  for (const Reason& reason : explain(problem, device_info(Device::cpu())).reasons)
+    is_refused = is_refused || reason.failed.find("A: expected elements without") == 0;
+  EXPECT_TRUE(is_refused);
+}
+
+}  // namespace
+}  // namespace gemmery
