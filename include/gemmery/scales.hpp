@@ -73,8 +73,8 @@ struct Companion {
 };
 
 // An operand of a GEMM with its scales, which multiply, and its zero point. Scales are float32,
-// float16, bfloat16, e8m0 or e4m3; a zero point is int8, uint8, int32, float32, float16 or
-// bfloat16 and strided. The caller owns all memory. Scales are read when the work runs, on the
+// float16, bfloat16, e8m0 or e4m3; a zero point is int4, uint4, int8, uint8, int32,
+// float32, float16 or bfloat16 and strided. The caller owns all memory. Scales are read when the work runs, on the
 // device of the operand.
 struct ScaledOperand {
   Tensor quantized;

@@ -41,8 +41,9 @@ bool is_scale_type(DType dtype) noexcept {
 }
 
 bool is_zero_point_type(DType dtype) noexcept {
-  return dtype == DType::int8 || dtype == DType::uint8 || dtype == DType::int32 ||
-         dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
+  return dtype == DType::int4 || dtype == DType::uint4 || dtype == DType::int8 ||
+         dtype == DType::uint8 || dtype == DType::int32 || dtype == DType::float32 ||
+         dtype == DType::float16 || dtype == DType::bfloat16;
 }
 
 void check_block(std::string_view name, ScaleBlock block) {
@@ -63,7 +64,7 @@ void check_scale(std::string_view name, const CompanionType& scale) {
 
 void check_zero_point(std::string_view name, const CompanionType& zero) {
   if (!is_zero_point_type(zero.values.dtype))
-    refuse(name, "int8, uint8, int32, float32, float16 or bfloat16",
+    refuse(name, "int4, uint4, int8, uint8, int32, float32, float16 or bfloat16",
            std::string(gemmery::name(zero.values.dtype)), "", ErrorKind::unsupported);
   check_block(name, zero.block);
   if (zero.layout != ScaleLayout::strided)

@@ -48,9 +48,12 @@ void check_accumulator(const ProductTypes& types) {
            type_text(b) + " with A of " + type_text(a),
            "convert one of them, or give the integers a scale", ErrorKind::unsupported);
   }
-  if ((is_integer(a) && bit_width(a) > 8) || (is_integer(b) && bit_width(b) > 8)) {
-    refuse("A", "int8 or uint8 for integer products", type_text(a) + " and " + type_text(b), "",
-           ErrorKind::unsupported);
+  const auto is_wrong_width = [&](DType dtype) {
+    return is_integer(dtype) && (are_decoded ? bit_width(dtype) > 8 : bit_width(dtype) != 8);
+  };
+  if (is_wrong_width(a) || is_wrong_width(b)) {
+    refuse("A", are_decoded ? "integers of at most 8 bits" : "int8 or uint8 for integer products",
+           type_text(a) + " and " + type_text(b), "", ErrorKind::unsupported);
   }
   const bool has_double = a == DType::float64 || b == DType::float64;
   const bool fits = is_integer_product ? accumulator == DType::int32

@@ -50,8 +50,7 @@ class ScaledGemm : public ::testing::Test {
 
   double small_integer() { return static_cast<double>(random() % 9) - 4; }
   void fill(Owned& operand, const std::function<double()>& draw) {
-    const auto count =
-        static_cast<std::int64_t>((operand.bytes.size() - 1) / byte_width(operand.dtype));
+    const auto count = operand.shape[0] * (operand.shape.size() > 1 ? operand.shape[1] : 1);
     for (std::int64_t i = 0; i < count; ++i) operand.set(i, draw());
   }
   // Distinct powers of two of both signs: sums of small integers with these stay exact.
@@ -61,7 +60,7 @@ class ScaledGemm : public ::testing::Test {
   }
   Owned operand(DType dtype, std::int64_t rows, std::int64_t columns) {
     Owned made(dtype, {rows, columns});
-    const bool is_unsigned = dtype == DType::uint8;
+    const bool is_unsigned = facts(dtype).kind == DTypeKind::unsigned_integer;
     fill(made, [&] { return is_unsigned ? std::fabs(small_integer()) : small_integer(); });
     return made;
   }
@@ -100,17 +99,19 @@ double e8m0(std::uint8_t code) { return std::ldexp(1.0, code - 127); }
 
 // S3 for random blocks of both operands, in types of all kinds.
 TEST_F(ScaledGemm, any_blocks_and_types) {
-  const DType types[] = {DType::float8_e4m3fn, DType::float8_e5m2, DType::int8,   DType::uint8,
-                         DType::float16,       DType::bfloat16,    DType::float32};
+  const DType types[] = {DType::float4_e2m1fn, DType::int4,        DType::float6_e3m2fn,
+                         DType::float8_e4m3fn, DType::float8_e5m2, DType::int8,
+                         DType::uint8,         DType::float16,     DType::bfloat16,
+                         DType::float32};
   const DType scale_types[] = {DType::float32, DType::float16, DType::bfloat16,
                                DType::float8_e8m0fnu, DType::float8_e4m3fn};
   for (int trial = 0; trial < 60; ++trial) {
     const auto draw = [&](std::int64_t end) {
       return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end));
     };
-    const std::int64_t m = 1 + draw(20), n = 1 + draw(20), k = 1 + draw(70);
-    Owned a = operand(types[draw(7)], m, k);
-    Owned b = operand(types[draw(7)], k, n);
+    const std::int64_t m = 1 + draw(20), n = 4 + 4 * draw(5), k = 4 + 4 * draw(18);
+    Owned a = operand(types[draw(10)], m, k);
+    Owned b = operand(types[draw(10)], k, n);
     Owned out(DType::float32, {m, n});
     const ScaleBlock a_block{static_cast<std::int32_t>(draw(5)),
                              static_cast<std::int32_t>(draw(40))};
@@ -144,7 +145,8 @@ TEST_F(ScaledGemm, zero_points_are_subtracted_before_the_scale) {
   const std::int64_t m = 7, n = 12, k = 96;
   for (const DType zero_type :
        {DType::int8, DType::uint8, DType::int32, DType::float32, DType::float16, DType::bfloat16}) {
-    Owned a = operand(DType::bfloat16, m, k), b = operand(DType::uint8, k, n);
+    Owned a = operand(DType::bfloat16, m, k);
+    Owned b = operand(random() % 2 == 0 ? DType::uint8 : DType::uint4, k, n);
     Owned scale = scales(DType::bfloat16, 3, n), zero(zero_type, {3, n});
     fill(zero, [&] { return static_cast<double>(random() % 5); });
     Owned out(DType::float32, {m, n});

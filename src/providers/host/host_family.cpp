@@ -34,7 +34,7 @@ constexpr std::array outputs{DType::float64,  DType::float32,       DType::float
 // Products that only operands with scales have: integers times floats, and integers that scales or
 // zero points turn into floats.
 bool is_legal_scaled(const ProductTypes& types) {
-  const auto is_byte = [](DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; };
+  const auto is_byte = [](DType dtype) { return is_integer(dtype) && bit_width(dtype) <= 8; };
   const auto is_narrow = [&](DType dtype) {
     return is_byte(dtype) || std::ranges::find(narrow_floats, dtype) != narrow_floats.end();
   };

@@ -205,14 +205,13 @@ void pack_scaled(const PanelSource& source, LaneRange range, int width, PackedVa
 
 double packed_element(const PanelSource& source, std::int64_t lane, std::int64_t depth,
                       PackedValue packed) {
-  PanelSource one = source;
-  one.first_depth = depth;
-  one.depth = 1;
-  one.data = static_cast<const std::byte*>(source.data) +
-             depth * source.depth_stride * static_cast<std::int64_t>(byte_width(source.dtype));
-  double value = 0;
-  pack_panels<double>(one, {lane, 1}, 1, packed, &value);
-  return value;
+  const double stored =
+      load(source.dtype, source.data, lane * source.lane_stride + depth * source.depth_stride);
+  const PanelCompanions& own = source.companions;
+  const double whole = stored - own.zero_at(lane, depth);
+  return packed == PackedValue::itself
+             ? whole * own.scale_at(lane, depth)
+             : decoded_magnitude(whole * own.scale_magnitude_at(lane, depth));
 }
 
 template <class T>

@@ -74,7 +74,7 @@ template <class T>
 void pack_panels(const PanelSource& source, LaneRange range, int width, PackedValue packed,
                  T* panels);
 
-// One element as it is packed.
+// One element of a scaled operand as it is packed.
 double packed_element(const PanelSource& source, std::int64_t lane, std::int64_t depth,
                       PackedValue packed);
 

@@ -17,11 +17,6 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double smallest_normal = 0x1p-126;
 constexpr double largest = std::numeric_limits<float>::max();
 
-double load_e8m0(const void* data, std::int64_t index) {
-  const int code = static_cast<const std::uint8_t*>(data)[index];
-  return code == 0xff ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, code - 127);
-}
-
 std::int64_t block_of(std::int64_t index, std::int64_t block) {
   return block == 0 ? 0 : index / block;
 }
@@ -47,7 +42,7 @@ double CompanionSource::at(std::int64_t lane, std::int64_t depth) const {
   const std::int64_t column = block_of(depth, depth_block);
   const std::int64_t index = tiles > 0 ? abi::swizzled_offset(row, column, tiles)
                                        : row * lane_stride + column * depth_stride;
-  return dtype == DType::float8_e8m0fnu ? load_e8m0(data, index) : load(dtype, data, index);
+  return load(dtype, data, index);
 }
 
 std::int64_t PanelCompanions::next_change(std::int64_t depth, std::int64_t end) const {

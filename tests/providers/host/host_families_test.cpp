@@ -90,7 +90,7 @@ TEST(HostFamilies, every_enumerated_kernel_serves_a_problem_of_its_types) {
   for (const auto& one : families())
     one->enumerate([&](const Kernel& kernel) {
       const OperandRules& rules = kernel.operands();
-      std::string text = "gemm 4x5x6 a=" + std::string(alias(rules.a.dtype)) +
+      std::string text = "gemm 4x8x8 a=" + std::string(alias(rules.a.dtype)) +
                          " b=" + std::string(alias(rules.b.dtype)) +
                          " out=" + std::string(alias(rules.out.dtype)) +
                          " acc=" + std::string(alias(rules.accumulator)) +
