@@ -145,31 +145,42 @@ TEST_F(CublasltDevice, every_kernel_is_within_the_bound_in_other_shapes) {
   EXPECT_GT(verified_, 0);
 }
 
-TEST_F(CublasltDevice, epilogues_are_within_the_bound) {
-  for (const char* const types : {"a=bf16 b=bf16:c", "a=f16 b=f16:c out=f32", "a=f32",
+// The program with its operands, in several types and both layouts of out.
+std::vector<std::string> with_program(const std::string& program) {
+  const auto has = [&](const char* text) { return program.find(text) != std::string::npos; };
+  std::vector<std::string> lines;
+  for (const std::string types : {"a=bf16 b=bf16:c", "a=f16 b=f16:c out=f32", "a=f32",
                                   "a=f32 math=tf32", "a=bf16 out=bf16:c"}) {
-    const bool is_column = std::string(types).find("out=bf16:c") != std::string::npos;
-    const bool is_half = std::string(types).starts_with("a=bf16");
-    const std::string vector =
-        fmt::format("b1={}[{}]", is_half ? "bf16" : "f32", is_column ? "m" : "n");
-    const std::string matrix = is_column ? "bf16:c" : is_half ? "bf16" : "f32";
-    for (const std::string program :
-         {"D = accum + b1", "D = 2 * accum + b1 + R", "x = accum + b1; D = where(x > 0, x, 0)",
-          "D = where(accum > 0, accum, 0)", "D = gelu_tanh(accum)", "D = gelu_tanh(accum + b1)",
-          "x = accum + b1; D = gelu_tanh(x)"}) {
-      const auto has = [&](const char* text) { return program.find(text) != std::string::npos; };
-      const std::string operands = (has("b1") ? vector : "") + (has("R") ? " R=" + matrix : "") +
-                                   (has("gelu_tanh(x)") ? " x=" + matrix : "");
-      verify_all(fmt::format("gemm 160x96x128 {} epilogue=\"{}\" {}", types, program, operands));
-    }
+    const bool is_column = types.ends_with("out=bf16:c");
+    const std::string dtype = types.starts_with("a=bf16") ? "bf16" : "f32";
+    const std::string matrix = dtype + (is_column ? ":c" : "");
+    std::string operands;
+    if (has("b1")) operands += fmt::format(" b1={}[{}]", dtype, is_column ? "m" : "n");
+    if (has("R")) operands += " R=" + matrix;
+    if (has("gelu_tanh(x)")) operands += " x=" + matrix;
+    lines.push_back(fmt::format("gemm 160x96x128 {} epilogue=\"{}\"{}", types, program, operands));
   }
+  return lines;
+}
+
+TEST_F(CublasltDevice, epilogues_are_within_the_bound) {
+  for (const char* const program :
+       {"D = accum + b1", "D = 2 * accum + b1 + R", "x = accum + b1; D = where(x > 0, x, 0)",
+        "D = where(accum > 0, accum, 0)"})
+    for (const std::string& line : with_program(program)) verify_all(line);
   verify_all(R"_(gemm 160x96x128 a=e4m3 b=e4m3:c out=bf16 epilogue="D = accum + b1" b1=bf16[n])_");
   verify_all(R"_(gemm 160x96x128x3 a=bf16 b=bf16:c epilogue="D = accum + b1" b1=bf16[l,n])_");
   EXPECT_GT(verified_, 0);
 }
 
-// --- runs
-// ---------------------------------------------------------------------------------------
+TEST_F(CublasltDevice, gelu_is_within_the_bound) {
+  for (const char* const program :
+       {"D = gelu_tanh(accum)", "D = gelu_tanh(accum + b1)", "x = accum + b1; D = gelu_tanh(x)"})
+    for (const std::string& line : with_program(program)) verify_all(line);
+  EXPECT_GT(verified_, 0);
+}
+
+// --- runs ----------------------------------------------------------------------------------------
 
 // float32 operands on the GPU: A of `value`, B of ones, out of 16 x 16.
 struct Operands {
@@ -288,8 +299,7 @@ TEST_F(CublasltDevice, threads_share_a_handle) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// --- special values
-// -----------------------------------------------------------------------------
+// --- special values ------------------------------------------------------------------------------
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
