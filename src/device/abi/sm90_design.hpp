@@ -273,6 +273,13 @@ constexpr bool stores_by_tma(const Sm90Design& design) {
 /// Threads that copy rows of A by index: the producer's warpgroup without its first warp.
 constexpr int gathering_threads = warpgroup_threads - 32;
 
+/// True if rows of A that threads have copied are rounded to TF32 in a phase of its own; TMA rounds
+/// others on their way.
+GEMMERY_HOST_DEVICE
+constexpr bool rounds_rows(const Sm90Design& design) {
+  return design.gathers_rows && design.math == MmaMath::tf32;
+}
+
 /// Blocks that share an operand.
 GEMMERY_HOST_DEVICE
 constexpr int sharing_blocks(const Sm90Design& design) {

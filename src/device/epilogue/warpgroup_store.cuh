@@ -13,7 +13,6 @@
 #include <device/copy/conv_operand.cuh>
 #include <device/copy/map_matrix.cuh>
 #include <device/epilogue/output_place.cuh>
-#include <device/epilogue/row_pair_store.cuh>
 #include <device/epilogue/staging_writer.cuh>
 #include <device/epilogue/thread_store.cuh>
 #include <device/ptx/fence.cuh>
@@ -21,6 +20,10 @@
 #include <device/ptx/warp.cuh>
 
 namespace gemmery::device {
+
+/// Defined in row_pair_store.cuh, which the source of a kernel includes if rows are adjacent.
+template <const abi::Sm90Design& design>
+class RowPairStore;
 
 /// Each warp fills and stores its own rows of every staging tile and waits for no other warp.
 /// Barriers of a warpgroup, and fences directly after the writes, took longer than the arithmetic

@@ -35,16 +35,12 @@
 #include <device/epilogue/warpgroup_combination.cuh>
 #include <device/epilogue/warpgroup_store.cuh>
 #include <device/gemm/sm90_finish.cuh>
-#include <device/gemm/sm90_gather.cuh>
-#include <device/gemm/sm90_listed_tiles.cuh>
 #include <device/gemm/sm90_load.cuh>
 #include <device/gemm/sm90_mainloop.cuh>
-#include <device/gemm/sm90_outside.cuh>
+#include <device/gemm/sm90_phases.cuh>
 #include <device/gemm/sm90_places.cuh>
 #include <device/gemm/sm90_shared.cuh>
-#include <device/pipeline/split_sums.cuh>
 #include <device/pipeline/turns.cuh>
-#include <device/pipeline/warpgroup_parts.cuh>
 #include <device/ptx/async_copy.cuh>
 #include <device/ptx/cluster.cuh>
 #include <device/ptx/fence.cuh>
@@ -52,6 +48,16 @@
 #include <device/ptx/warp.cuh>
 
 namespace gemmery::device {
+
+/// If k is not split within a cluster, a block's accumulators are complete (pipeline/split_sums).
+struct WholeSums {
+  __device__ static void initialize(Nothing&) {}
+  __device__ WholeSums(Nothing&, unsigned, unsigned, unsigned) {}
+  template <class Sums>
+  __device__ __forceinline__ const Sums& collect(const Sums& sums, unsigned) const {
+    return sums;
+  }
+};
 
 template <const abi::Sm90Design& design>
 class Sm90Gemm {
@@ -183,7 +189,7 @@ class Sm90Gemm {
     if constexpr (takes_turns) pass_shares(consumer);
 #pragma unroll 1
     while (!tiles.is_done()) {
-      const bool begins_early = finishes_tile<design.split>(tiles.share());
+      const bool begins_early = parts.finishes_tile(tiles.share());
       if (begins_early) finish.begin_share(places_.place_of(tiles.position(), share));
       const Stage last_stage = multiply_in_turn(tiles, cursor, finish, consumer, sums);
       mainloop_.finish_sums(sums, last_stage);
@@ -216,7 +222,10 @@ class Sm90Gemm {
   using Sums = typename Mainloop::Sums;
   using Store = typename Finishing::Store;
   using StoredSums = typename Finishing::StoredSums;
-  using TileSums = SplitSums<design, Sums, StoredSums>;
+  using TileSums =
+      typename PhaseIf<(design.split_k > 1), SplitSums<design, Sums, StoredSums>, WholeSums>::Type;
+  using FoundTiles =
+      typename PhaseIf<design.has_list, ListedTiles<design>, FoundGroupTiles<design>>::Type;
   static constexpr unsigned cluster_size = abi::cluster_size(design);
   /// True if a consumer computes the place of its next tile before it stores this one. Not if k is
   /// split: tiles are few then, and the place spilled with the accumulators of other blocks (ptxas
@@ -255,7 +264,7 @@ class Sm90Gemm {
     const bool loads = ptx::elect_sync();
     Cursor cursor;
     GroupTileSender<design> sender(shared_.group_tiles);
-    typename TileFinder<design>::Type tiles(params_);
+    FoundTiles tiles(params_);
 #pragma unroll 1
     do {
       tiles.find_next();

@@ -16,6 +16,7 @@
 #include <device/abi/sm90_shared.hpp>
 #include <device/abi/tile_order.hpp>
 #include <device/epilogue/output_place.cuh>
+#include <device/gemm/sm90_phases.cuh>
 #include <device/pipeline/stage_ring.cuh>
 #include <device/ptx/async_copy.cuh>
 #include <device/ptx/shared_memory.cuh>
@@ -32,22 +33,17 @@ struct GroupTileRecord {
 };
 
 /// The records in shared memory, and their barriers.
-template <const abi::Sm90Design& design, bool has_groups = design.has_groups>
-struct GroupTilesShared {};
 template <const abi::Sm90Design& design>
-struct GroupTilesShared<design, true> {
+struct GroupTilesShared {
   alignas(16) GroupTileRecord records[abi::group_tile_records];
   StageBarriers<abi::group_tile_records> barriers;
 };
 
 /// The rows of A of a tile, if they are found by indices.
-template <const abi::Sm90Design& design, bool gathers_rows = design.gathers_rows>
-struct GatheredRowsShared {};
 template <const abi::Sm90Design& design>
-struct GatheredRowsShared<design, true> {
+struct GatheredRowsShared {
   int rows[design.tile_m];
 };
-using GroupTileRing = StageRing<abi::group_tile_records, 1>;
 
 /// The tiles of one block, every n-th of all groups for n blocks. All lanes of a warp use it
 /// together.

@@ -66,14 +66,4 @@ class ListedTiles {
   GroupTile found_{};
 };
 
-/// The tile scheduler of a design.
-template <const abi::Sm90Design& design, bool has_list = design.has_list>
-struct TileFinder {
-  using Type = FoundGroupTiles<design>;
-};
-template <const abi::Sm90Design& design>
-struct TileFinder<design, true> {
-  using Type = ListedTiles<design>;
-};
-
 }  // namespace gemmery::device

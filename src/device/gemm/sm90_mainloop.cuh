@@ -4,16 +4,20 @@
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
-#include <device/copy/register_operand.cuh>
-#include <device/gemm/sm90_group_tail.cuh>
-#include <device/gemm/sm90_operand_parts.cuh>
+#include <device/gemm/sm90_phases.cuh>
 #include <device/gemm/sm90_places.cuh>
-#include <device/gemm/sm90_rounding.cuh>
 #include <device/gemm/sm90_shared.cuh>
-#include <device/gemm/sm90_transpose.cuh>
 #include <device/mma/wgmma.cuh>
+#include <device/ptx/fence.cuh>
 
 namespace gemmery::device {
+
+/// The transposition of stages of a design that needs none.
+template <const abi::Sm90Design& design>
+struct NoTranspose {
+  __device__ explicit NoTranspose(unsigned) {}
+  __device__ void transpose_stage(Sm90Shared<design>&, unsigned) const {}
+};
 
 template <const abi::Sm90Design& design>
 class Sm90Mainloop {
@@ -37,7 +41,7 @@ class Sm90Mainloop {
       return multiply_promoted(cursor, consumer, k_blocks, depth, sums);
     if constexpr (design.a_by_registers) return multiply_by_registers(cursor, consumer, k_blocks);
     Stage previous;
-    const Sm90Transpose<design> transpose(consumer);
+    const Transpose transpose(consumer);
     const Share share = Places::share_of(consumer);
     const auto multiply_next = [&](bool keeps_sums) {
       const Stage stage = wait_for_stage(cursor, transpose, consumer, depth);
@@ -69,6 +73,8 @@ class Sm90Mainloop {
  private:
   using Places = Sm90Places<design>;
   using Share = typename Places::Share;
+  using Transpose = typename PhaseIf<abi::transposes_a(design) || abi::transposes_b(design),
+                                     Sm90Transpose<design>, NoTranspose<design>>::Type;
 
   /// The same if A goes through registers. The previous stage is released as soon as its last
   /// wgmmas have completed.
@@ -76,7 +82,7 @@ class Sm90Mainloop {
                                                          unsigned k_blocks) const {
     const Share share = Places::share_of(consumer);
     const RegisterOperand<design> a(share.row, threadIdx.x % abi::warpgroup_threads);
-    const Sm90Transpose<design> transpose(consumer);
+    const Transpose transpose(consumer);
     Stage previous;
     unsigned all_k = 0;  // not used: there are no groups here
 #pragma unroll 1
@@ -120,7 +126,7 @@ class Sm90Mainloop {
   /// Multiplies one stage.
   __device__ __forceinline__ void multiply_whole_stage(unsigned stage, const Share& share,
                                                        unsigned thread) const {
-    if constexpr (Sm90OperandParts<design>::is_needed) {
+    if constexpr (abi::splits_operands(design.math)) {
       Sm90OperandParts<design>::multiply_stage(shared_, stage, share.row, share.column);
     } else if constexpr (design.a_by_registers) {
       const RegisterOperand<design> a(share.row, thread);
@@ -135,7 +141,7 @@ class Sm90Mainloop {
   __device__ __forceinline__ Stage multiply_promoted(Cursor& cursor, unsigned consumer,
                                                      unsigned k_blocks, unsigned depth,
                                                      Sums& sums) const {
-    const Sm90Transpose<design> transpose(consumer);
+    const Transpose transpose(consumer);
     const Share share = Places::share_of(consumer);
     Stage stage = wait_for_stage(cursor, transpose, consumer, depth);
 #pragma unroll 1
@@ -158,8 +164,7 @@ class Sm90Mainloop {
 
   /// Waits for a stage and transposes or splits its operands if wgmma requires it. `k_left`: the
   /// elements of k of the group from this stage on; it is decreased by a stage.
-  __device__ __forceinline__ Stage wait_for_stage(const Cursor& cursor,
-                                                  const Sm90Transpose<design>& transpose,
+  __device__ __forceinline__ Stage wait_for_stage(const Cursor& cursor, const Transpose& transpose,
                                                   unsigned consumer, unsigned& k_left) const {
     const Stage stage = ring_.wait_for_stage(cursor);
     // Rows that threads have copied become visible to wgmmas.
@@ -169,10 +174,10 @@ class Sm90Mainloop {
       if (k_left < tile_k) Sm90GroupTail<design>::clear(shared_, cursor.stage, consumer, k_left);
       k_left -= min(k_left, tile_k);
     }
-    if constexpr (Sm90Rounding<design>::is_needed)
+    if constexpr (abi::rounds_rows(design))
       Sm90Rounding<design>::round_stage(shared_, cursor.stage, consumer);
     transpose.transpose_stage(shared_, cursor.stage);
-    if constexpr (Sm90OperandParts<design>::is_needed)
+    if constexpr (abi::splits_operands(design.math))
       Sm90OperandParts<design>::split_stage(shared_, cursor.stage, consumer);
     return stage;
   }

@@ -14,8 +14,6 @@ namespace gemmery::device {
 template <const abi::Sm90Design& design>
 class Sm90OperandParts {
  public:
-  static constexpr bool is_needed = abi::splits_operands(design.math);
-
   /// The warps of the tile's consumers share the units, while wgmmas of the previous stage are in
   /// flight. Returns after a barrier, when all parts are written. The previous contents of the
   /// stage are no longer read, since the pipeline has filled it again.

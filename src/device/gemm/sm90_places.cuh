@@ -5,20 +5,18 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/epilogue/output_place.cuh>
-#include <device/gemm/sm90_group_tiles.cuh>
-#include <device/schedule/persistent_shares.cuh>
+#include <device/gemm/sm90_phases.cuh>
 #include <device/schedule/persistent_tiles.cuh>
 
 namespace gemmery::device {
 
 /// The tile scheduler of a design.
-template <const abi::Sm90Design& design, bool has_groups = design.has_groups>
-struct TilesOf {
-  using Type = typename PersistentWork<design.split, design.raster>::Type;
-};
 template <const abi::Sm90Design& design>
-struct TilesOf<design, true> {
-  using Type = ReceivedGroupTiles<design>;
+struct TilesOf {
+  using Work = typename PhaseIf<design.split != abi::SplitMode::none,
+                                PersistentShares<design.split, design.raster>,
+                                PersistentTiles<design.raster>>::Type;
+  using Type = typename PhaseIf<design.has_groups, ReceivedGroupTiles<design>, Work>::Type;
 };
 
 template <const abi::Sm90Design& design>

@@ -14,8 +14,6 @@ namespace gemmery::device {
 template <const abi::Sm90Design& design>
 class Sm90Rounding {
  public:
-  static constexpr bool is_needed = design.gathers_rows && design.math == abi::MmaMath::tf32;
-
   /// All threads of the tile's consumers call it; it returns after a barrier. No swizzle matters:
   /// every element is rounded where it is.
   __device__ __forceinline__ static void round_stage(Sm90Shared<design>& shared, unsigned stage,

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <device/abi/sm90_shared.hpp>
-#include <device/gemm/sm90_group_tiles.cuh>
-#include <device/pipeline/split_sums.cuh>
+#include <device/gemm/sm90_phases.cuh>
 #include <device/pipeline/stage_ring.cuh>
-#include <device/pipeline/warpgroup_parts.cuh>
 
 namespace gemmery::device {
 
@@ -18,10 +16,10 @@ struct Sm90Shared {
   alignas(1024) char b[design.stages][abi::b_stage_bytes(design)];
   alignas(1024) char staging[staging_tiles][abi::staging_bytes(design)];
   StageBarriers<design.stages> barriers;
-  SplitSumsShared<design> split_sums;
-  WarpgroupPartsShared<design> parts;
-  GroupTilesShared<design> group_tiles;
-  GatheredRowsShared<design> gathered;
+  typename PhaseIf<(design.split_k > 1), SplitSumsShared<design>>::Type split_sums;
+  typename PhaseIf<design.split != abi::SplitMode::none, WarpgroupPartsShared<design>>::Type parts;
+  typename PhaseIf<design.has_groups, GroupTilesShared<design>>::Type group_tiles;
+  typename PhaseIf<design.gathers_rows, GatheredRowsShared<design>>::Type gathered;
 };
 
 /// The pipeline of its stages.

@@ -11,8 +11,7 @@
 namespace gemmery::device {
 
 /// The transposition of the stages of one tile, for one warp of its consumers.
-template <const abi::Sm90Design& design,
-          bool is_needed = abi::transposes_a(design) || abi::transposes_b(design)>
+template <const abi::Sm90Design& design>
 class Sm90Transpose {
   using Transposer = AtomTransposer<abi::bytes_of(design.a)>;
   static constexpr bool takes_turns = abi::takes_turns(design);
@@ -49,13 +48,6 @@ class Sm90Transpose {
  private:
   const Transposer transposer_;
   const unsigned consumer_;
-};
-
-template <const abi::Sm90Design& design>
-class Sm90Transpose<design, false> {
- public:
-  __device__ explicit Sm90Transpose(unsigned) {}
-  __device__ void transpose_stage(Sm90Shared<design>&, unsigned) const {}
 };
 
 }  // namespace gemmery::device

@@ -23,23 +23,22 @@
 
 namespace gemmery::device {
 
-/// The shared memory of the exchange; empty if k is not split.
-template <const abi::Sm90Design& design, int split_k = design.split_k>
+/// The shared memory of the exchange.
+template <const abi::Sm90Design& design>
 struct SplitSumsShared {
   static constexpr int warps = abi::consumer_count(design) * abi::warps_per_consumer;
   static constexpr int slot_bytes =
-      abi::accumulator_registers(design) / split_k * 4 * abi::warpgroup_threads;
-  alignas(16) char slot[abi::consumer_count(design)][split_k][slot_bytes];
+      abi::accumulator_registers(design) / design.split_k * 4 * abi::warpgroup_threads;
+  alignas(16) char slot[abi::consumer_count(design)][design.split_k][slot_bytes];
   abi::UInt64 full[warps];
   abi::UInt64 free[warps];
 };
-template <const abi::Sm90Design& design>
-struct SplitSumsShared<design, 1> {};
-
 /// The view of one consumer warp. `Sums` are the accumulators of a design, `StoredSums` those of
 /// its stored_design.
-template <const abi::Sm90Design& design, class Sums, class StoredSums, int split_k = design.split_k>
+template <const abi::Sm90Design& design, class Sums, class StoredSums>
 class SplitSums {
+  static constexpr int split_k = design.split_k;
+
  public:
   using Shared = SplitSumsShared<design>;
 
@@ -188,16 +187,6 @@ class SplitSums {
   unsigned rank_;
   unsigned phase_ = 0;
   StoredSums total_;
-};
-
-/// If k is not split, a block's accumulators are complete.
-template <const abi::Sm90Design& design, class Sums, class StoredSums>
-class SplitSums<design, Sums, StoredSums, 1> {
- public:
-  using Shared = SplitSumsShared<design>;
-  __device__ static void initialize(Shared&) {}
-  __device__ __forceinline__ SplitSums(Shared&, unsigned, unsigned, unsigned) {}
-  __device__ __forceinline__ const Sums& collect(const Sums& sums, unsigned) const { return sums; }
 };
 
 }  // namespace gemmery::device

@@ -13,12 +13,10 @@
 namespace gemmery::device {
 
 /// The shared memory of the exchange; empty if no tile has parts.
-template <const abi::Sm90Design& design, bool has_parts = (design.split != abi::SplitMode::none)>
+template <const abi::Sm90Design& design>
 struct WarpgroupPartsShared {
   unsigned flag[abi::consumer_count(design)];
 };
-template <const abi::Sm90Design& design>
-struct WarpgroupPartsShared<design, false> {};
 
 /// Adds up the parts of a tile.
 template <const abi::Sm90Design& design>
@@ -36,6 +34,11 @@ class WarpgroupParts {
         barrier_(1 + consumer),
         thread_(thread),
         part_(rank * consumers + (consumers == 1 ? 0 : consumer)) {}
+
+  /// True if the share is the whole tile. This is known before the mainloop.
+  __device__ static bool finishes_tile(const TileShare& share) {
+    return device::finishes_tile<design.split>(share);
+  }
 
   /// True if this consumer now has all accumulators of its share of the tile. All its threads call
   /// it; `rows`: the number of the share's rows that are within out.

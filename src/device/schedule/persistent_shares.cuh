@@ -4,7 +4,6 @@
 #pragma once
 
 #include <device/abi/tile_order.hpp>
-#include <device/schedule/persistent_tiles.cuh>
 #include <device/schedule/tile_share.cuh>
 
 namespace gemmery::device {
@@ -55,16 +54,6 @@ class PersistentShares {
   UnitShares<mode> shares_;
   TileShare share_{};
   bool is_first_;
-};
-
-/// The tile scheduler for a split mode.
-template <abi::SplitMode mode, abi::Raster raster>
-struct PersistentWork {
-  using Type = PersistentShares<mode, raster>;
-};
-template <abi::Raster raster>
-struct PersistentWork<abi::SplitMode::none, raster> {
-  using Type = PersistentTiles<raster>;
 };
 
 }  // namespace gemmery::device

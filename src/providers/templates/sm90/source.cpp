@@ -161,6 +161,28 @@ std::string repack_text(const OperandRules& rules, bool has_pointers) {
       design.has_pointers ? ", .has_pointers = true" : "", repack_name);
 }
 
+// The headers of phases that only some kernels have.
+std::string phase_includes(const abi::Sm90Design& design) {
+  const std::pair<bool, std::string_view> phases[] = {
+      {design.has_groups, "gemm/sm90_group_tiles"},
+      {design.has_groups, "gemm/sm90_group_tail"},
+      {design.has_list, "gemm/sm90_listed_tiles"},
+      {design.clears_outside, "gemm/sm90_outside"},
+      {design.gathers_rows, "gemm/sm90_gather"},
+      {abi::rounds_rows(design), "gemm/sm90_rounding"},
+      {design.split != abi::SplitMode::none, "schedule/persistent_shares"},
+      {design.split != abi::SplitMode::none, "pipeline/warpgroup_parts"},
+      {design.split_k > 1, "pipeline/split_sums"},
+      {abi::transposes_a(design) || abi::transposes_b(design), "gemm/sm90_transpose"},
+      {abi::splits_operands(design.math), "gemm/sm90_operand_parts"},
+      {design.a_by_registers, "copy/register_operand"},
+      {design.has_adjacent_rows, "epilogue/row_pair_store"}};
+  std::string text;
+  for (const auto& [is_needed, header] : phases)
+    if (is_needed) text += fmt::format("#include <device/{}.cuh>\n", header);
+  return text;
+}
+
 }  // namespace
 
 runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
@@ -179,7 +201,8 @@ runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
               "// {}\n"
               "{}"
               "{}"
-              "#include <device/gemm/{}.cuh>\n\n"
+              "#include <device/gemm/{}.cuh>\n"
+              "{}\n"
               "using namespace gemmery::abi;\n"
               "constexpr Sm90Design design{};\n"
               "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
@@ -191,9 +214,9 @@ runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
               "}}\n"
               "{}",
               class_line(kernel.operands()), epilogue.comment, wgmma_text(design),
-              has_program ? "sm90_program" : "sm90", design_text(design), abi::thread_count(design),
-              abi::shared_bytes(design), epilogue.head, entry_name, epilogue.parameters,
-              epilogue.call, repacking),
+              has_program ? "sm90_program" : "sm90", phase_includes(design), design_text(design),
+              abi::thread_count(design), abi::shared_bytes(design), epilogue.head, entry_name,
+              epilogue.parameters, epilogue.call, repacking),
           .entry = std::string(entry_name),
           .max_dynamic_shared_bytes = abi::launch_shared_bytes(design),
           .options = {},
