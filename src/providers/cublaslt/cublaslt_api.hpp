@@ -73,9 +73,17 @@ enum class DescriptorAttribute : int {  // cublasLtMatmulDescAttributes_t
   auxiliary_pointer = 11,
   auxiliary_leading = 12,
   auxiliary_batch_stride = 13,
+  a_scale_pointer = 17,
+  b_scale_pointer = 18,
   fast_accumulation = 25,
   bias_type = 26,
+  a_scale_mode = 31,
+  b_scale_mode = 32,
 };
+
+// What a scale of A or B is (cublasLtMatmulMatrixScale_t): one float32, or one for each row of A
+// (column of B).
+enum class ScaleMode : std::int32_t { tensor = 0, outer_vector = 3 };
 
 enum class LayoutAttribute : int {  // cublasLtMatrixLayoutAttribute_t
   batch_count = 5,

@@ -51,6 +51,10 @@ void* sample_address(std::uint32_t alignment) noexcept {
 
 Addresses sample_addresses(const Product& product) noexcept {
   Addresses addresses;
+  if (product.first_scale.operand != no_operand)
+    addresses.first_scale = sample_address(product.first_scale.alignment);
+  if (product.second_scale.operand != no_operand)
+    addresses.second_scale = sample_address(product.second_scale.alignment);
   if (product.bias.operand != no_operand) addresses.bias = sample_address(product.bias.alignment);
   if (product.auxiliary.operand != no_operand)
     addresses.auxiliary = sample_address(product.auxiliary.alignment);
@@ -59,6 +63,10 @@ Addresses sample_addresses(const Product& product) noexcept {
 
 void set_addresses(const Library& library, MatmulDescriptor operation, const Product& product,
                    const Addresses& addresses) {
+  if (product.first_scale.operand != no_operand)
+    set(library, operation, DescriptorAttribute::a_scale_pointer, addresses.first_scale);
+  if (product.second_scale.operand != no_operand)
+    set(library, operation, DescriptorAttribute::b_scale_pointer, addresses.second_scale);
   if (product.bias.operand != no_operand)
     set(library, operation, DescriptorAttribute::bias_pointer, addresses.bias);
   if (product.auxiliary.operand != no_operand)
@@ -78,6 +86,10 @@ Owned<MatmulDescriptor> make_operation(const Library& library, const Product& pr
   set(library, created, DescriptorAttribute::transpose_b, transposition(product.second));
   if (product.has_fast_accumulation)
     set(library, created, DescriptorAttribute::fast_accumulation, std::int8_t{1});
+  if (product.scale_mode != ScaleMode::tensor) {
+    set(library, created, DescriptorAttribute::a_scale_mode, product.scale_mode);
+    set(library, created, DescriptorAttribute::b_scale_mode, product.scale_mode);
+  }
   set_epilogue(library, created, product);
   set_addresses(library, created, product, addresses);
   return operation;

@@ -21,6 +21,8 @@ using Owned =
 
 // Memory of an epilogue that a descriptor names; nullptr where it has none.
 struct Addresses {
+  const void* first_scale = nullptr;
+  const void* second_scale = nullptr;
   const void* bias = nullptr;
   void* auxiliary = nullptr;
 };

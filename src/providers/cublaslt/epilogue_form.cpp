@@ -115,6 +115,8 @@ class FormReader {
         return read_term(x, {-factor.constant, factor.number});
       case Op::multiply:
         return read_product(id, factor);
+      case Op::where:
+        return read_guarded(id, factor);
       case Op::fma: {
         const Status status = read_product(id, factor);
         return status ? read_term(z, factor) : status;
@@ -132,6 +134,24 @@ class FormReader {
     return status ? read_term(y, of_y) : status;
   }
 
+  // where(number == 0, 0, number * value)
+  Status read_guarded(NodeId id, Factor factor) {
+    const auto& [condition, zero, product] = node(id).operands;
+    const bool is_guard = is_zero(zero) && is_operation(condition, Op::equal) &&
+                          is_operation(product, Op::multiply) && factor.number == no_operand;
+    if (is_guard) {
+      const auto& [x, y, unused] = node(condition).operands;
+      const NodeId number = is_zero(x) ? y : x;
+      const auto& [a, b, none] = node(product).operands;
+      if (is_number(number) && (is_zero(x) || is_zero(y)) && (a == number || b == number)) {
+        factor.number = node(number).input;
+        factor.is_guarded = true;
+        return read_term(a == number ? b : a, factor);
+      }
+    }
+    return refuse(id, "cuBLASLt computes where(x > 0, x, 0) of its whole sum, no other choice");
+  }
+
   // One of the two operands of a product is a factor.
   Status read_product(NodeId id, Factor factor) {
     const NodeId x = node(id).operands[0];
@@ -139,9 +159,32 @@ class FormReader {
     Factor by_x = factor;
     if (multiply(by_x, x)) return read_term(y, by_x);
     if (multiply(factor, y)) return read_term(x, factor);
+    if (ends_in_accumulator(y) && take_scale(x)) return read_term(y, factor);
+    if (ends_in_accumulator(x) && take_scale(y)) return read_term(x, factor);
     return refuse(id,
-                  "cuBLASLt multiplies by numbers of the host only, one for each of "
-                  "accumulator and C");
+                  "cuBLASLt multiplies by numbers of the host, one for each of accumulator and C, "
+                  "and the accumulator by float32 scales");
+  }
+
+  bool ends_in_accumulator(NodeId id) const {
+    if (node(id).kind == NodeKind::accumulator) return true;
+    return is_operation(id, Op::multiply) &&
+           (ends_in_accumulator(node(id).operands[0]) || ends_in_accumulator(node(id).operands[1]));
+  }
+
+  bool take_scale(NodeId id) {
+    if (node(id).kind != NodeKind::input || is_number(id)) return false;
+    const EpilogueOperandRule& rule = rules_.operands[node(id).input];
+    if (rule.dtype != DType::float32 || rule.varies_l || (rule.varies_m && rule.varies_n))
+      return false;
+    Scales& scales = form_.scales;
+    int& place = rule.varies_m                       ? scales.of_rows
+                 : rule.varies_n                     ? scales.of_columns
+                 : scales.first_of_all == no_operand ? scales.first_of_all
+                                                     : scales.second_of_all;
+    if (place != no_operand) return false;
+    place = node(id).input;
+    return true;
   }
 
   bool multiply(Factor& factor, NodeId id) const {

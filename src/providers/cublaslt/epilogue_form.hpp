@@ -14,10 +14,20 @@ enum class Activation : std::uint8_t { none, relu, gelu };
 // The number of an operand among those of the program; none if there is no such operand.
 inline constexpr int no_operand = -1;
 
-// constant * the number of an operand, if there is one.
+// constant * the number of an operand, if there is one. If it is guarded, a number of 0 makes 0 of
+// any value: where(number == 0, 0, number * value).
 struct Factor {
   double constant = 1;
   int number = no_operand;
+  bool is_guarded = false;
+};
+
+// float32 tensors by which the accumulator is multiplied.
+struct Scales {
+  int first_of_all = no_operand;  // one value
+  int second_of_all = no_operand;
+  int of_rows = no_operand;     // one for each row
+  int of_columns = no_operand;  // one for each column
 };
 
 struct EpilogueForm {
@@ -25,6 +35,7 @@ struct EpilogueForm {
   Activation activation = Activation::none;
   Factor alpha = {};
   Factor beta = {};  // used only with a C
+  Scales scales = {};
   int c = no_operand;
   int bias = no_operand;
   int auxiliary = no_operand;  // the result that stores the operand of GELU

@@ -69,6 +69,10 @@ void* address_of(const GemmArguments& arguments, int operand) {
 
 Addresses addresses_of(const Product& product, const GemmArguments& arguments) {
   Addresses addresses;
+  if (product.first_scale.operand != no_operand)
+    addresses.first_scale = address_of(arguments, product.first_scale.operand);
+  if (product.second_scale.operand != no_operand)
+    addresses.second_scale = address_of(arguments, product.second_scale.operand);
   if (product.bias.operand != no_operand)
     addresses.bias = address_of(arguments, product.bias.operand);
   if (product.auxiliary.operand != no_operand)
@@ -77,7 +81,8 @@ Addresses addresses_of(const Product& product, const GemmArguments& arguments) {
 }
 
 bool has_attachments(const Product& product) {
-  return product.bias.operand != no_operand || product.auxiliary.operand != no_operand;
+  return product.bias.operand != no_operand || product.auxiliary.operand != no_operand ||
+         product.first_scale.operand != no_operand;
 }
 
 const void* address_of_c(const Product& product, const GemmArguments& arguments) {

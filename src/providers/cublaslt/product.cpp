@@ -233,12 +233,47 @@ Status read_auxiliary(const GemmProblem& p, Product& product) {
   return Status::success();
 }
 
+Attachment scale_of(const GemmProblem& p, int operand) {
+  if (operand == no_operand) return {};
+  return {operand, DataType::f32, 0, 0, operand_of(p, operand).alignment};
+}
+
+// One factor or two of all elements are scales of tensors, one for each row and one for each column
+// are vectors. Which of the operands a scale of a tensor belongs to does not matter.
+Status read_scales(const GemmProblem& p, Product& product) {
+  const Scales& scales = product.epilogue.scales;
+  const bool has_tensors = scales.first_of_all != no_operand;
+  const bool has_rows = scales.of_rows != no_operand;
+  const bool has_columns = scales.of_columns != no_operand;
+  if (!has_tensors && !has_rows && !has_columns) return Status::success();
+  if (!is_float8(p.a.dtype))
+    return refuse_layout("scales", "operands of float8", gemmery::name(p.a.dtype));
+  if (has_rows != has_columns || (has_tensors && has_rows))
+    return refuse_layout("scales",
+                         "one value for each tensor, or one for each row of A and column of B",
+                         "another combination");
+  if (!has_rows) {
+    product.first_scale = scale_of(p, scales.first_of_all);
+    product.second_scale = scale_of(p, scales.second_of_all);
+    return Status::success();
+  }
+  const bool are_adjacent = (p.m == 1 || operand_of(p, scales.of_rows).row_stride == 1) &&
+                            (p.n == 1 || operand_of(p, scales.of_columns).column_stride == 1);
+  if (!are_adjacent || p.l != 1)
+    return refuse_layout("scales", "adjacent values of one product", "strides, or a batch");
+  product.scale_mode = ScaleMode::outer_vector;
+  product.first_scale = scale_of(p, product.swaps ? scales.of_columns : scales.of_rows);
+  product.second_scale = scale_of(p, product.swaps ? scales.of_rows : scales.of_columns);
+  return Status::success();
+}
+
 Status read_epilogue(const GemmProblem& p, Product& product) {
   if (Status status = match_epilogue(p, product.epilogue); !status) return status;
   const EpilogueForm& form = product.epilogue;
   if (form.is_default) return Status::success();
   if (p.accumulator == i32)
     return Status::fail("epilogue: expected the default program beside integers, got another");
+  if (Status status = read_scales(p, product); !status) return status;
   if (form.c != no_operand) {
     product.has_c = true;
     if (Status status =
@@ -281,10 +316,12 @@ Status describe(const GemmProblem& problem, Product& product) {
   return read_epilogue(problem, product);
 }
 
-// With alpha 0, A and B are not to be read, and in a program a C is read whatever beta is.
+// With alpha 0, A and B are not to be read, and in a program a C is read whatever beta is, unless
+// the program says otherwise.
 Status check_scalars(const Product& product, double alpha, double beta) {
   if (alpha == 0) return refuse_scalar("alpha", "another number than 0", alpha);
-  if (!product.epilogue.is_default && product.has_c && beta == 0)
+  const EpilogueForm& form = product.epilogue;
+  if (!form.is_default && product.has_c && beta == 0 && !form.beta.is_guarded)
     return refuse_scalar("the factor of C", "another number than 0", beta);
   if (product.compute == ComputeType::i32) {
     if (alpha != 1) return refuse_scalar("alpha", "1 beside integers", alpha);

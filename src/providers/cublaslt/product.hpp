@@ -45,6 +45,8 @@ struct Product {
   Matrix first, second, c, out;  // without a C, `c` is like out
   bool has_c = false;
   EpilogueForm epilogue;
+  ScaleMode scale_mode = ScaleMode::tensor;
+  Attachment first_scale, second_scale;  // of the two operands
   Attachment bias;
   Attachment auxiliary;
 

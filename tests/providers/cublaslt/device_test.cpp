@@ -22,6 +22,7 @@
 
 #include "driver/graph.hpp"
 #include "providers/cublaslt/library.hpp"
+#include "tests/providers/cublaslt/scaled_operands.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery {
@@ -297,6 +298,19 @@ TEST_F(CublasltDevice, threads_share_a_handle) {
       EXPECT_EQ(operands.value(), static_cast<float>(16 * thread));
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(CublasltDevice, scales_of_float8_are_those_of_tensors_and_of_rows) {
+  for (const ScaleBlock block : {scale_block::tensor, scale_block::row}) {
+    const tests::ScaledOnes ones(device_, block);
+    const GemmArguments arguments = ones.arguments();
+    const auto kernels = get_kernels(arguments, only_cublaslt);
+    std::cout << "  " << kernels.size() << " kernels with scales of " << to_string(block) << "\n";
+    for (const RankedKernel& kernel : kernels) {
+      kernel.run(arguments, {.stream = ones.stream()});
+      EXPECT_EQ(ones.count_wrong(), 0) << kernel.name();
+    }
+  }
 }
 
 // --- special values ------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ struct MatmulObject {
   void* auxiliary = nullptr;
   std::int64_t auxiliary_leading = 0, auxiliary_stride = 0;
   bool is_fast = false;
+  const void* scales[2] = {};
+  std::int32_t scale_modes[2] = {};
 };
 struct LayoutObject {
   DataType type;
@@ -244,11 +246,17 @@ struct Call {
     return x;
   }
 
+  double scale(int operand, std::int64_t place) const {
+    const void* const values = operation.scales[operand];
+    if (values == nullptr) return 1;
+    return load<float>(values, operation.scale_modes[operand] == 0 ? 0 : place);
+  }
+
   void run() const {
     for (std::int64_t l = 0; l < d.batches; ++l)
       for (std::int64_t j = 0; j < d.columns; ++j)
         for (std::int64_t i = 0; i < d.rows; ++i) {
-          double x = alpha * sum(l, i, j);
+          double x = alpha * scale(0, i) * scale(1, j) * sum(l, i, j);
           if (beta != 0) x += beta * read(c.type, c_data, l * c.stride + j * c.leading + i);
           write(d.type, d_data, l * d.stride + j * d.leading + i, finish(l, i, j, x));
         }
@@ -322,6 +330,14 @@ EXPORTED Result cublasLtMatmulDescSetAttribute(MatmulDescriptor descriptor,
     }
     case DescriptorAttribute::bias_type:
       return take(object.bias_type, from, bytes);
+    case DescriptorAttribute::a_scale_pointer:
+      return take(object.scales[0], from, bytes);
+    case DescriptorAttribute::b_scale_pointer:
+      return take(object.scales[1], from, bytes);
+    case DescriptorAttribute::a_scale_mode:
+      return take(object.scale_modes[0], from, bytes);
+    case DescriptorAttribute::b_scale_mode:
+      return take(object.scale_modes[1], from, bytes);
   }
   return Result::invalid_value;
 }

@@ -19,8 +19,10 @@
 #include <vector>
 
 #include "driver/graph.hpp"
+#include "kernel/plain_gemm.hpp"
 #include "kernel/rank.hpp"
 #include "tests/driver/fake_driver.hpp"
+#include "tests/providers/cublaslt/scaled_operands.hpp"
 #include "tests/providers/cublaslt/with_fake.hpp"
 #include "tests/support/error_of.hpp"
 
@@ -51,8 +53,9 @@ const DeviceInfo& device() { return driver::open_device(fake_device()).info(); }
 
 std::vector<RankedKernel> kernels_for(const std::string& line,
                                       const CublasltFamily& asked = family()) {
+  const GemmProblem problem = parse_problem(line).problem;
   std::vector<RankedKernel> kernels;
-  asked.match({parse_problem(line).problem, device()}, kernels);
+  asked.match({*kernel::AsFamiliesSee(problem), device()}, kernels);
   return kernels;
 }
 
@@ -348,6 +351,20 @@ TEST_F(Cublaslt, results_are_verified) {
     EXPECT_TRUE(report.passed) << line << ": " << report.first_failure;
   }
   EXPECT_FALSE(fake_cublaslt().matmuls.empty());
+}
+
+TEST_F(Cublaslt, scales_of_float8_are_those_of_tensors_and_of_rows) {
+  for (const ScaleBlock block : {scale_block::tensor, scale_block::row}) {
+    const tests::ScaledOnes ones(fake_device(), block);
+    const GemmArguments arguments = ones.arguments();
+    const kernel::ArgumentsAsFamiliesSee seen(arguments);
+    std::vector<RankedKernel> kernels;
+    family().match({(*seen).problem(), device(), seen.get()}, kernels);
+    ASSERT_EQ(kernels.size(), 3U) << to_string(block);
+    EXPECT_TRUE(kernels[0].supports(arguments)) << kernels[0].supports(arguments).error();
+    kernels[0].run(arguments, {.stream = ones.stream()});
+    EXPECT_EQ(ones.count_wrong(), 0) << to_string(block);
+  }
 }
 
 TEST_F(Cublaslt, the_workspace_is_the_callers_or_the_pools) {

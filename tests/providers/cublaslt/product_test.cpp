@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <string>
 
+#include "kernel/plain_gemm.hpp"
 #include "providers/cublaslt/descriptors.hpp"
 #include "providers/cublaslt/library.hpp"
 
@@ -14,7 +15,8 @@ namespace gemmery::cublaslt {
 namespace {
 
 Status described(const std::string& line, Product& product) {
-  return describe(parse_problem(line).problem, product);
+  const GemmProblem problem = parse_problem(line).problem;
+  return describe(*kernel::AsFamiliesSee(problem), product);
 }
 
 struct Refusal {
@@ -127,6 +129,33 @@ TEST(CublasltProduct, of_float8_to_float32_has_a_bias_of_bfloat16) {
   EXPECT_EQ(product.bias.type, DataType::bf16);
 }
 
+TEST(CublasltProduct, has_the_scales_of_tensors_and_of_rows) {
+  Product product;
+  const std::string line = "gemm 16x32x48 a=e4m3 b=e4m3:c out=bf16 ";
+  Status status = described(line + "scale_a=f32[tensor] scale_b=f32[tensor]", product);
+  ASSERT_TRUE(status) << status.error();
+  EXPECT_EQ(product.scale_mode, ScaleMode::tensor);
+  EXPECT_NE(product.first_scale.operand, no_operand);
+  EXPECT_NE(product.second_scale.operand, no_operand);
+  EXPECT_TRUE(product.epilogue.alpha.is_guarded);
+  const std::string of_rows = line + "scale_a=f32[row] scale_b=f32[row] c=bf16 beta=1";
+  status = described(of_rows, product);
+  ASSERT_TRUE(status) << status.error();
+  EXPECT_EQ(product.scale_mode, ScaleMode::outer_vector);
+  EXPECT_TRUE(product.has_c);
+  EXPECT_TRUE(check_scalars(product, 1, 0)) << "the program does not read C then";
+  // out is row major, so that B is the first operand.
+  const GemmProblem problem = parse_problem(of_rows).problem;
+  const kernel::AsFamiliesSee seen(problem);
+  const auto& operands = rules_of((*seen).epilogue).operands;
+  EXPECT_EQ(operands[static_cast<std::size_t>(product.first_scale.operand)].name, "scale_b");
+  for (const char* const scales : {"scale_a=f32[row]", "scale_a=f32[tensor] scale_b=f32[row]"}) {
+    EXPECT_NE(described(line + scales, product).error().find("scales: expected one value"),
+              std::string::npos)
+        << scales;
+  }
+}
+
 TEST(CublasltProduct, refuses_by_name_what_cublaslt_has_not) {
   const Refusal refusals[] = {
       {"gemm 16x16x16 a=f16 b=bf16 out=f32", "types: expected a combination"},
@@ -156,7 +185,8 @@ TEST(CublasltProduct, refuses_by_name_what_cublaslt_has_not) {
       {R"_(gemm 16x16x16 a=bf16 epilogue="D = accum + accum")_", "node"},
       {R"_(gemm 16x16x16 a=bf16 epilogue="D = accum + 1")_", "adds a matrix C and a bias"},
       {R"_(gemm 16x16x16 a=bf16 epilogue="D = accum + s" s=f32:scalar)_", "adds no number"},
-      {R"_(gemm 16x16x16 a=bf16 epilogue="D = accum * s" s=f32[1])_", "numbers of the host"},
+      {R"_(gemm 16x16x16 a=bf16 epilogue="D = accum * s" s=f32[1])_",
+       "scales: expected operands of float8, got bfloat16"},
       {R"_(gemm 16x16x16 a=bf16 epilogue="D = accum + 2 * b1" b1=bf16[n])_", "which has no factor"},
       {R"_(gemm 16x16x16 a=bf16 epilogue="D = accum + P + Q" P=bf16 Q=bf16)_", "one matrix"},
       {R"_(gemm 16x16x16 a=bf16 epilogue="D = accum; peak = amax(accum)" peak=f32[1])_",
@@ -201,6 +231,8 @@ TEST(CublasltProduct, has_descriptors_that_the_vendors_library_accepts) {
        "gemm 48x32x16 a=f64 out=f64:c", "gemm 48x32x16 a=f16 acc=f16",
        "gemm 48x32x16 a=int8 b=int8:c out=int32", "gemm 48x32x16 a=f32 math=bf16x9",
        "gemm 48x32x16 a=e4m3 b=e5m2:c out=bf16 math=fp8_fast",
+       "gemm 48x32x16 a=e4m3 b=e4m3:c out=bf16 scale_a=f32[tensor] scale_b=f32[tensor]",
+       "gemm 48x32x16 a=e4m3 b=e4m3:c out=bf16 scale_a=f32[row] scale_b=f32[row]",
        R"_(gemm 48x32x16x2 a=bf16 epilogue="D = accum + b1" b1=bf16[l,n])_",
        R"_(gemm 48x32x16 a=bf16 epilogue="D = where(accum > 0, accum, 0)")_",
        R"_(gemm 48x32x16 a=bf16 epilogue="x = accum + b1; D = gelu_tanh(x)" b1=bf16[n] x=bf16)_"}) {
