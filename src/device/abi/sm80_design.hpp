@@ -9,6 +9,7 @@
 #include <device/abi/host_device.hpp>
 #include <device/abi/major.hpp>
 #include <device/abi/mma_math.hpp>
+#include <device/abi/operand_scales.hpp>
 #include <device/abi/power_of_two.hpp>
 #include <device/abi/raster.hpp>
 #include <device/abi/split.hpp>
@@ -50,8 +51,9 @@ struct Sm80Design {
   bool has_indices = false;                    // rows of A and out are found by indices
   bool clears_outside = false;                 // what belongs to no group becomes zero
   ConvolutionKind convolution = ConvolutionKind::none;
-  int dimensions = 0;       // of a convolution's images: 2 (or 1), or 3
-  bool has_phases = false;  // a dgrad with a stride
+  int dimensions = 0;         // of a convolution's images: 2 (or 1), or 3
+  bool has_phases = false;    // a dgrad with a stride
+  OperandScales scales = {};  // of the operand that is decoded
 
   bool operator==(const Sm80Design&) const = default;
 };
@@ -92,6 +94,15 @@ constexpr bool is_mixed(const Sm80Design& design) { return decodes_a(design) || 
 GEMMERY_HOST_DEVICE
 constexpr DType multiplied_type(const Sm80Design& design) {
   return decodes_a(design) ? design.b : design.a;
+}
+
+/// True if the scale multiplies decoded codes, which is exact, instead of the sums of a group of k:
+/// e4m3 times e2m1 (NVFP4) has 6 bits at most, and either 16-bit type has its range.
+GEMMERY_HOST_DEVICE
+constexpr bool scales_codes(const Sm80Design& design) {
+  const DType code = decodes_a(design) ? design.a : design.b;
+  return code == DType::float4_e2m1fn && design.scales.count == 1 &&
+         design.scales.first == DType::float8_e4m3fn;
 }
 
 /// Values of k in one step of fragments: of codes those of two instructions.
@@ -317,7 +328,8 @@ enum class Sm80Fault : unsigned char {
   shared_bytes,
   groups,
   indices,
-  convolution
+  convolution,
+  scales
 };
 
 namespace detail {
@@ -387,6 +399,27 @@ constexpr bool has_decoded_layout(const Sm80Design& design) {
 GEMMERY_HOST_DEVICE
 constexpr bool is_vector_or_none(DType dtype, int bytes) {
   return bytes == 0 || is_vector_of(dtype, bytes);
+}
+
+/// True if the decoded operand may have these scales: zero points are integers of at most 8 bits,
+/// which integers of such a kind count from.
+GEMMERY_HOST_DEVICE
+constexpr bool accepts_scales(const Sm80Design& design) {
+  const OperandScales& scales = design.scales;
+  if (!scales.are_used()) return true;
+  if (!is_mixed(design) || scales.count < 0 || scales.count > 2) return false;
+  const auto is_scale = [](DType dtype) {
+    return dtype == DType::float32 || is_half(dtype) || dtype == DType::float8_e8m0fnu ||
+           dtype == DType::float8_e4m3fn;
+  };
+  if (!is_scale(scales.first) || !is_scale(scales.second)) return false;
+  // With 64 accumulators and 64 of a group, two scales or a zero point spilled up to 120 bytes
+  // (ptxas 13.0).
+  if (accumulators_per_thread(design) > 32 && (scales.count > 1 || scales.has_zero)) return false;
+  if (!scales.has_zero) return true;
+  const DType code = decodes_a(design) ? design.a : design.b;
+  return is_integer(code) && is_integer(scales.zero) && bits_of(scales.zero) <= 8 &&
+         (bits_of(scales.zero) == 4 || kind_of(scales.zero) == kind_of(code));
 }
 
 /// True if the block has the threads that cp.async needs for a row.
@@ -484,6 +517,7 @@ constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 
   if (design.groups == GroupSchedule::list && (design.has_indices || design.clears_outside))
     return Sm80Fault::groups;
   if (exceeds_registers_of_persistent_block(design)) return Sm80Fault::groups;
+  if (!accepts_scales(design)) return Sm80Fault::scales;
   if (is_mixed(design) && has_groups) return Sm80Fault::groups;
   if (!accepts_windows(design) || (is_mixed(design) && design.convolution != ConvolutionKind::none))
     return Sm80Fault::convolution;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <device/abi/host_device.hpp>
+#include <device/abi/operand_scales.hpp>
 #include <device/abi/simt_params.hpp>
 #include <device/abi/split.hpp>
 #include <device/abi/tile_order.hpp>
@@ -31,6 +32,12 @@ struct Sm80Params {
   TileOrder order;
   SplitSchedule split;
   void* workspace;
+};
+
+/// `scales`: of the operand that is decoded.
+struct Sm80ScaledParams {
+  Sm80Params gemm;
+  OperandScaleParams scales;
 };
 
 static_assert(sizeof(Sm80Operand) == 24);

@@ -61,10 +61,12 @@ struct RowsOfTile {
   int* of_out;
 };
 
-/// The windows of a convolution's operands; null for other operands.
+/// What operands have besides their elements: the windows of a convolution's, the scales of one
+/// that is decoded; null for others.
 struct Sm80Windows {
   const abi::WindowParams* a;
   const abi::WindowParams* b;
+  const abi::OperandScaleParams* scales = nullptr;  // of a decoded operand
 };
 
 template <abi::Sm80Design design>
@@ -145,14 +147,25 @@ class Sm80Gemm {
     const TileCorner corner = corner_of(share.tile);
     // If operands have no elements, the beginning of a group or tensor may be misaligned for
     // copies.
-    if constexpr (has_groups || design.convolution != abi::ConvolutionKind::none)
+    if constexpr (has_groups || design.convolution != abi::ConvolutionKind::none ||
+                  design.scales.are_used())
       if (params_.k == 0) return;
     const unsigned first_k = share.first_k_block * design.tile_k;
     const unsigned all_k = min(params_.k - first_k, share.k_blocks * design.tile_k);
     const unsigned begin_k = has_groups ? group_.first_k : first_k;
     Sm80Mainloop<design> mainloop(panel_of_a(corner, begin_k), panel_of_b(corner, begin_k),
-                                  address_, thread());
+                                  address_, thread(), scaled_panel(corner, first_k));
     mainloop.run(sums_, max(share.k_blocks, 1U), all_k);  // a block of zeros if there is no k
+  }
+
+  __device__ __forceinline__ ScaledPanel scaled_panel(const TileCorner& corner, unsigned k) const {
+    constexpr bool is_a = abi::decodes_a(design);
+    return {.params = windows_.scales,
+            .batch = corner.batch,
+            .first = is_a ? corner.row : corner.column,
+            .extent = is_a ? params_.m : params_.n,
+            .first_k = k,
+            .end_k = params_.k};
   }
 
   __device__ __forceinline__ PanelOfLines panel_of_a(const TileCorner& corner, unsigned k) const {
@@ -306,6 +319,24 @@ __device__ inline void sm80_gemm(
   for_each_sm80_tile<design>(params.gemm, [&](Sm80Gemm<design>& gemm, const TileShare& share) {
     gemm.template store<Epilogue>(share, params.epilogue);
   });
+}
+
+/// The kernel of a decoded operand with scales: as above.
+template <abi::Sm80Design design>
+__device__ inline void sm80_scaled_gemm(const abi::Sm80ScaledParams& params) {
+  for_each_sm80_tile<design>(
+      params.gemm, [](Sm80Gemm<design>& gemm, const TileShare& share) { gemm.store(share); },
+      {nullptr, nullptr, &params.scales});
+}
+
+template <abi::Sm80Design design, class Epilogue, class EpilogueParams>
+__device__ inline void sm80_scaled_gemm(
+    const abi::ProgramParams<abi::Sm80ScaledParams, EpilogueParams>& params) {
+  for_each_sm80_tile<design>(params.gemm.gemm,
+                             [&](Sm80Gemm<design>& gemm, const TileShare& share) {
+                               gemm.template store<Epilogue>(share, params.epilogue);
+                             },
+                             {nullptr, nullptr, &params.gemm.scales});
 }
 
 /// The kernel of convolutions: as above.

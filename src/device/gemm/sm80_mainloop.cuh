@@ -7,6 +7,7 @@
 #include <device/abi/sm80_design.hpp>
 #include <device/copy/chunked_operand.cuh>
 #include <device/copy/windowed_operand.cuh>
+#include <device/gemm/sm80_scales.cuh>
 #include <device/mma/decoded_fragment.cuh>
 #include <device/mma/fragments.cuh>
 #include <device/mma/warp_mma.cuh>
@@ -28,6 +29,8 @@ class Sm80Mainloop {
   using Blocks = WarpBlocks<design>;
   static constexpr bool has_groups = design.groups != abi::GroupSchedule::none;
   static constexpr bool has_parts = products_of(design.math) == 3;
+  static constexpr bool has_scales = design.scales.are_used();
+  using Scales = typename ScalesOf<design>::Type;
   // float32 that is multiplied in 16 bits is converted block by block as it is loaded: with 128
   // accumulators there are no registers for the fragments of a whole step.
   static constexpr bool splits_loaded_blocks = abi::splits_to_16_bits(design.math);
@@ -45,11 +48,12 @@ class Sm80Mainloop {
   };
 
   // Registers of a thread: the limit; those of accumulators, including the separate ones of a step
-  // of three products; and those of the fragments of two steps, as loaded or as the mmas take them.
+  // of three products or of a group of k with a scale; and those of the fragments of two steps, as
+  // loaded or as the mmas take them.
   static constexpr int most_registers = threads > 256 ? 65536 / threads : 255;
   static constexpr int sum_registers =
       Blocks::rows * Blocks::columns * MmaAccumulator<design>::registers *
-      (design.accumulator == DType::float64 ? 2 : 1) * (has_parts ? 2 : 1);
+      (design.accumulator == DType::float64 ? 2 : 1) * (has_parts || Scales::multiply ? 2 : 1);
   static constexpr int loaded_registers =
       Blocks::rows * ReaderA::registers + Blocks::columns * ReaderB::registers;
   static constexpr int factor_registers =
@@ -83,7 +87,8 @@ class Sm80Mainloop {
   // in 16 bits and 8-bit floats that are converted would spill with rounds (8 to 68 bytes, ptxas
   // 13.0).
   static constexpr bool has_rounds = is_async && loads_ahead && !has_parts && has_few_lines &&
-                                     !splits_loaded_blocks && widened_registers == 0 &&
+                                     !has_scales && !splits_loaded_blocks &&
+                                     widened_registers == 0 &&
                                      Blocks::rows * Blocks::columns * steps <= 64;
 
  public:
@@ -92,14 +97,16 @@ class Sm80Mainloop {
 
   /// `shared`: the address of the stages.
   __device__ __forceinline__ Sm80Mainloop(const PanelOfLines& panel_a, const PanelOfLines& panel_b,
-                                          unsigned shared, int thread)
-      : Sm80Mainloop(panel_a, panel_b, shared, thread, WarpPlace<design>(thread)) {}
+                                          unsigned shared, int thread,
+                                          const ScaledPanel& scaled = {})
+      : Sm80Mainloop(panel_a, panel_b, shared, scaled, thread, WarpPlace<design>(thread)) {}
 
   /// Adds the products of `k` elements of k, in `blocks` blocks, the last of which may lie partly
   /// beyond the matrix. Shared memory is free when it returns.
   __device__ __forceinline__ void run(Sums& sums, unsigned blocks, unsigned k) {
     blocks_ = blocks;
     k_ = k;
+    if constexpr (Scales::multiply) clear_group();
     whole_blocks_ = copy_a_.is_interior() && copy_b_.is_interior()
                         ? k / static_cast<unsigned>(design.tile_k)
                         : 0;
@@ -135,7 +142,12 @@ class Sm80Mainloop {
           store(block, free_stage);
           wait_for_block();
         }
-        multiply(sums, step, stage, next);
+        if constexpr (Scales::are_of_codes) scales_.load_ahead(next_k(block - ahead, step));
+        multiply(summed(sums), step, stage, next);
+        if constexpr (Scales::are_of_codes)
+          scales_.take_loaded();
+        else if constexpr (has_scales)
+          end_step(sums, block - ahead, step);
       }
       free_stage = stage;  // read by all
       stage = next;
@@ -147,13 +159,43 @@ class Sm80Mainloop {
 
  private:
   __device__ __forceinline__ Sm80Mainloop(const PanelOfLines& panel_a, const PanelOfLines& panel_b,
-                                          unsigned shared, int thread,
+                                          unsigned shared, const ScaledPanel& scaled, int thread,
                                           const WarpPlace<design>& place)
       : shared_(shared),
         copy_a_(panel_a, shared, thread),
         copy_b_(panel_b, shared + a_bytes, thread),
         read_a_(place.row, place.slice * abi::warp_tile_k(design), place.lane),
-        read_b_(place.column, place.slice * abi::warp_tile_k(design), place.lane) {}
+        read_b_(place.column, place.slice * abi::warp_tile_k(design), place.lane),
+        scales_(scaled, place) {}
+
+  /// The accumulators of mmas: those of a group of k, if it has a scale.
+  __device__ __forceinline__ Sums& summed(Sums& sums) {
+    if constexpr (Scales::multiply)
+      return group_sums_.sums;
+    else
+      return sums;
+  }
+  __device__ __forceinline__ void clear_group() {
+#pragma unroll
+    for (int row = 0; row < Blocks::rows; ++row) {
+#pragma unroll
+      for (int column = 0; column < Blocks::columns; ++column) {
+#pragma unroll
+        for (int at = 0; at < MmaAccumulator<design>::registers; ++at)
+          group_sums_.sums[row][column][at] = 0;
+      }
+    }
+  }
+  /// The first k of the step after this one, from the beginning of the share.
+  __device__ static unsigned next_k(unsigned block, int step) {
+    return step + 1 == steps ? (block + 1) * design.tile_k
+                             : block * design.tile_k + static_cast<unsigned>((step + 1) * step_k);
+  }
+  /// After a step of a block of k.
+  __device__ __forceinline__ void end_step(Sums& sums, unsigned block, int step) {
+    const bool is_last = step + 1 == steps && block + 1 == blocks_;
+    scales_.end_step(sums, summed(sums), next_k(block, step), is_last);
+  }
 
   /// Multiplies whole blocks of k, one for each stage: stage addresses are constants then, and
   /// pointers advance once.
@@ -263,9 +305,25 @@ class Sm80Mainloop {
   __device__ __forceinline__ void split(Factors& factors, int index) const {
 #pragma unroll
     for (int column = 0; column < Blocks::columns; ++column)
-      factors.b[column].split(b_fragments_[index][column]);
+      split_one<abi::decodes_b(design)>(factors.b[column], b_fragments_[index][column], column);
 #pragma unroll
-    for (int row = 0; row < Blocks::rows; ++row) factors.a[row].split(a_fragments_[index][row]);
+    for (int row = 0; row < Blocks::rows; ++row)
+      split_one<abi::decodes_a(design)>(factors.a[row], a_fragments_[index][row], row);
+  }
+  template <bool has_codes, class Factor, class Block>
+  __device__ __forceinline__ void split_one(Factor& factor, const Block& values, int block) const {
+    if constexpr (has_codes && design.scales.has_zero) {
+      unsigned minus_zeros[abi::decodes_a(design) ? 2 : 1];
+      scales_.minus_zeros(minus_zeros, block);
+      factor.split(values, minus_zeros);
+    } else {
+      factor.split(values);
+    }
+    if constexpr (has_codes && Scales::are_of_codes) {
+      unsigned scales[abi::decodes_a(design) ? 2 : 1];
+      scales_.scales_of(scales, block);
+      scale_codes(factor, scales);
+    }
   }
   __device__ __forceinline__ static void multiply_row(Sums& sums, const Factors& factors, int row) {
 #pragma unroll
@@ -300,6 +358,8 @@ class Sm80Mainloop {
   typename ConvCopyOf<b, threads, window_of_b, design.dimensions, pointers>::Type copy_b_;
   const ReaderA read_a_;
   const ReaderB read_b_;
+  Scales scales_;
+  typename GroupSumsOf<Sums, Scales::multiply>::Type group_sums_;
   // The fragments of the current and the next step, in one of two forms: as loaded, or as factors.
   typename ReaderA::Fragments a_fragments_[2];
   typename ReaderB::Fragments b_fragments_[2];

@@ -22,14 +22,22 @@ struct DecodedCodes {
   unsigned high[registers_in_all];
 
   __device__ __forceinline__ void split(const unsigned (&values)[words * parts]) {
+    const unsigned none[parts]{};
+    split<false>(values, none);
+  }
+
+  /// `minus_zeros`: the negative zero point of each part, in both halves.
+  template <bool has_zero = true>
+  __device__ __forceinline__ void split(const unsigned (&values)[words * parts],
+                                        const unsigned (&minus_zeros)[parts]) {
     constexpr int count = codes_per_register(code) / 2;
-    const IntegerOffset<code, number> offset;
 #pragma unroll
     for (int part = 0; part < parts; ++part) {
+      const IntegerOffset<code, number> offset(minus_zeros[part]);
 #pragma unroll
       for (int word = 0; word < words; ++word) {
         unsigned pairs[count];
-        decode_codes<code, number>(pairs, values[part * words + word], offset);
+        decode_codes<code, number, has_zero>(pairs, values[part * words + word], offset);
 #pragma unroll
         for (int pair = 0; pair < count; ++pair)
           high[(word * count + pair) * parts + part] = pairs[pair];
@@ -37,6 +45,15 @@ struct DecodedCodes {
     }
   }
 };
+
+/// Multiplies decoded codes by a scale for each part, in both halves of registers.
+template <abi::DType code, abi::DType number, int parts>
+__device__ __forceinline__ void scale_codes(DecodedCodes<code, number, parts>& decoded,
+                                            const unsigned (&scales)[parts]) {
+#pragma unroll
+  for (int at = 0; at < DecodedCodes<code, number, parts>::registers_in_all; ++at)
+    decoded.high[at] = DecodedPair<number>::multiply(decoded.high[at], scales[at % parts]);
+}
 
 /// The operand that is multiplied by decoded codes of type `code`, in their order.
 template <abi::DType code, int parts>

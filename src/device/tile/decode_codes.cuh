@@ -9,18 +9,19 @@
 //
 // Instructions for the codes of one register, without constants (tests count them):
 //
-//   int4, uint4    8 codes    f16  9    bf16 11      pairs (j, j + 4)
+//   int4, uint4    8 codes    f16  9    bf16 11      pairs (j, j + 4); bf16 15 with a zero point
 //   e2m1           8          f16 19    bf16 19      pairs (j, j + 4)
 //                             e4m3  7                four even codes, four odd ones; 2^-6 of them
-//   int8           4          f16  5    bf16  8      pairs (2j, 2j + 1), as of all that follow
+//   int8           4          f16  5    bf16  8      pairs (2j, 2j + 1), as of all that follow;
+//   bf16
+//                                                    10 with a zero point
 //   uint8          4          f16  4    bf16 10
 //   e4m3           4          f16  2    bf16  8      with the conversion of sm_89
 //                             f16 13    bf16 15      before; minus zero becomes zero
 //   e5m2           4          f16  2    bf16  8
 //   e2m3, e3m2     4          f16 17    bf16 17
 //
-// NaN and infinities are kept. Integers are decoded relative to a zero point, without more
-// instructions.
+// NaN and infinities are kept. Integers count from a zero point, or from 0.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -67,43 +68,61 @@ __device__ __forceinline__ unsigned masked_or(unsigned bits, unsigned mask, unsi
 
 }  // namespace detail
 
-/// What is added to decoded integers, in both halves of a register, so that they count from a zero
-/// point: a whole number within the range of the codes.
+/// What is added to decoded integers, in both halves of registers, so that they count from a zero
+/// point: a whole number of 8 bits at most.
 template <abi::DType code, abi::DType number>
 class IntegerOffset {
-  static constexpr bool is_f16 = number == abi::DType::float16;
+  using Pair = DecodedPair<number>;
   static constexpr int bits = abi::bits_of(code);
   static constexpr bool is_signed = abi::kind_of(code) == abi::Kind::signed_integer;
   // A code, counted from the lowest one, is the mantissa of a number from this one on. bfloat16
   // counts only 7 bits so; of 8 bits the eighth is subtracted before.
-  static constexpr int first = is_f16 ? 1024 : 128;
+  static constexpr int first = Pair::is_f16 ? 1024 : 128;
   static constexpr int lowest = is_signed ? 1 << (bits - 1) : 0;
-  static constexpr int base = bits == 8 && !is_f16 ? lowest - 128 : first + lowest;
+  static constexpr int base = bits == 8 && !Pair::is_f16 ? lowest - 128 : first + lowest;
 
  public:
   /// Of 8 bits in bfloat16, signed: nothing is added for a zero point of 0.
   static constexpr bool is_needed_without_zero = base != 0;
+  /// bfloat16 has no room for the sum of both: the zero point is subtracted by itself.
+  static constexpr bool has_two_steps = bits == 4 && !Pair::is_f16;
 
-  __device__ __forceinline__ IntegerOffset() : IntegerOffset(0.0F) {}
-  __device__ __forceinline__ explicit IntegerOffset(float zero)
-      : addend(pair_of(-static_cast<float>(base) - zero)),
-        addend_of_sixteenths(pair_of(-static_cast<float>(base - first + 64) - zero)) {}
+  __device__ __forceinline__ IntegerOffset() : IntegerOffset(0U) {}
+  /// The negative zero point, in both halves.
+  __device__ __forceinline__ explicit IntegerOffset(unsigned minus)
+      : addend(has_two_steps ? whole_number(-base) : with_zero(-base, minus)),
+        addend_of_sixteenths(with_zero(first - base - 64, minus)),
+        minus_zero(minus) {}
 
   unsigned addend;
   // Of float16 whose codes are four bits further left, and 1/16 of which is taken.
   unsigned addend_of_sixteenths;
+  unsigned minus_zero;
 
  private:
-  __device__ __forceinline__ static unsigned pair_of(float value) {
-    if constexpr (is_f16) return ptx::cvt_rn_f16x2_f32(value, value);
-    return ptx::cvt_rn_bf16x2_f32(value, value);
+  __device__ __forceinline__ static unsigned with_zero(int value, unsigned minus) {
+    return value == 0 ? minus : Pair::add(minus, whole_number(value));
+  }
+  /// A whole number that the type has, in both halves.
+  __device__ static constexpr unsigned whole_number(int value) {
+    constexpr int mantissa = Pair::is_f16 ? 10 : 7;
+    constexpr int bias = Pair::is_f16 ? 15 : 127;
+    const auto magnitude = static_cast<unsigned>(value < 0 ? -value : value);
+    if (magnitude == 0) return 0;
+    int exponent = 0;
+    while (magnitude >> (exponent + 1) != 0) ++exponent;
+    const unsigned fraction = exponent > mantissa ? magnitude >> (exponent - mantissa)
+                                                  : magnitude << (mantissa - exponent);
+    // The first bit of the fraction adds one to the exponent.
+    const unsigned half = (static_cast<unsigned>(exponent + bias - 1) << mantissa) + fraction;
+    return Pair::both(value < 0 ? half | 0x8000U : half);
   }
 };
 
 // --- 4 bits --------------------------------------------------------------------------------------
 
 /// Pairs of codes (j, j + 4).
-template <abi::DType code, abi::DType number>
+template <abi::DType code, abi::DType number, bool has_zero>
 __device__ __forceinline__ void decode_nibble_integers(unsigned (&pairs)[4], unsigned codes,
                                                        const IntegerOffset<code, number>& offset) {
   using Pair = DecodedPair<number>;
@@ -123,9 +142,11 @@ __device__ __forceinline__ void decode_nibble_integers(unsigned (&pairs)[4], uns
                          offset.addend_of_sixteenths);
   } else {
 #pragma unroll
-    for (int pair = 0; pair < 4; ++pair)
+    for (int pair = 0; pair < 4; ++pair) {
       pairs[pair] =
           Pair::add(detail::masked_xor(codes >> 4 * pair, low, first ^ flip), offset.addend);
+      if constexpr (has_zero) pairs[pair] = Pair::add(pairs[pair], offset.minus_zero);
+    }
   }
 }
 
@@ -299,7 +320,7 @@ __device__ __forceinline__ void decode_codes(unsigned (&pairs)[codes_per_registe
                                              const IntegerOffset<code, number>& offset) {
   using abi::DType;
   if constexpr (code == DType::int4 || code == DType::uint4)
-    decode_nibble_integers<code, number>(pairs, codes, offset);
+    decode_nibble_integers<code, number, has_zero>(pairs, codes, offset);
   if constexpr (code == DType::int8 || code == DType::uint8)
     decode_bytes<code, number, has_zero>(pairs, codes, offset);
   if constexpr (code == DType::float4_e2m1fn) decode_e2m1<number>(pairs, codes);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "kernel/epilogue.hpp"
+#include "kernel/rules.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -86,7 +87,7 @@ std::string gemm_name(std::string_view head, const OperandRules& rules, std::str
       fmt::format("{}_gemm_{}_{}_{}_acc-{}_{}", head, rule_text(rules.a), rule_text(rules.b),
                   rule_text(rules.out), alias(rules.accumulator), design);
   if (rules.has_c) text += "_c-" + rule_text(rules.c);
-  return text + kernel::epilogue_suffix(epilogue);
+  return text + kernel::companion_suffix(rules) + kernel::epilogue_suffix(epilogue);
 }
 
 std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_view head,
@@ -94,6 +95,8 @@ std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_v
   constexpr std::size_t first_design_word = 6;
   const auto epilogue = kernel::take_epilogue_suffix(name);
   if (!epilogue) return std::nullopt;
+  const auto companions = kernel::take_companion_suffix(name);
+  if (!companions) return std::nullopt;
   const auto words = split(name, '_');
   const std::size_t without_c = first_design_word + design_words;
   if (words.size() < without_c || words.size() > without_c + 1) return std::nullopt;
@@ -108,6 +111,8 @@ std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_v
       .design = {words.begin() + first_design_word,
                  words.begin() + static_cast<std::ptrdiff_t>(without_c)},
       .epilogue = *epilogue};
+  parts.rules.a_companions = companions->a;
+  parts.rules.b_companions = companions->b;
   if (words.size() == without_c) return parts;
   const auto c = words.back().starts_with("c-") ? read_rule(words.back().substr(2)) : std::nullopt;
   if (!c) return std::nullopt;

@@ -43,6 +43,13 @@ constexpr TileShape mixed_shapes[] = {
     {16, 128, 128, 1, 4, 1, 5},  {128, 16, 128, 4, 1, 1, 5}, {16, 64, 256, 1, 2, 2, 4},
     {64, 16, 256, 2, 1, 2, 4},
 };
+// With scales each accumulator has one of the current group of k beside it.
+constexpr TileShape scaled_shapes[] = {
+    {128, 128, 128, 2, 4, 1, 3}, {128, 64, 128, 4, 2, 1, 3}, {64, 128, 128, 2, 4, 1, 3},
+    {64, 64, 128, 2, 2, 1, 4},   {32, 128, 128, 1, 4, 1, 4}, {128, 32, 128, 4, 1, 1, 4},
+    {16, 128, 128, 1, 4, 1, 5},  {128, 16, 128, 4, 1, 1, 5}, {16, 64, 256, 1, 2, 2, 4},
+    {64, 16, 256, 2, 1, 2, 4},
+};
 // float64 accumulators take four times as many bytes for each element of an operand.
 constexpr TileShape double_shapes[] = {
     {128, 64, 128, 4, 2, 1, 3}, {64, 128, 128, 2, 4, 1, 3}, {64, 64, 128, 2, 2, 1, 4},
@@ -75,6 +82,7 @@ constexpr TileShape split_shapes[] = {
 };
 
 std::span<const TileShape> shapes_of(const OperandRules& rules) {
+  if (rules.a_companions.are_used() || rules.b_companions.are_used()) return scaled_shapes;
   if (is_mixed_sm80(rules.a.dtype, rules.b.dtype)) return mixed_shapes;
   if (rules.a.dtype == DType::float64) return double_shapes;
   if (rules.a.dtype != DType::float32) return shapes;
@@ -130,6 +138,26 @@ bool has_room_for_copies(const abi::Sm80Design& design) noexcept {
       (words >= 64 && (abi::k_steps(design) > 2 || has_elements)))
     return false;
   return copies == 0 || words + copies <= 96;
+}
+
+// What the operand that is decoded has besides its elements.
+abi::OperandScales scales_of(const CompanionRules& rules) noexcept {
+  const auto& [first, second] = rules.scales;
+  abi::OperandScales scales{.count = (first.is_used() ? 1 : 0) + (second.is_used() ? 1 : 0),
+                            .has_zero = rules.zero_point.is_used()};
+  const auto is_swizzled = [](const CompanionRule& rule) {
+    return rule.layout() == ScaleLayout::swizzled_128x4;
+  };
+  if (first.is_used()) {
+    scales.first = abi_type(first.dtype());
+    scales.is_first_swizzled = is_swizzled(first);
+  }
+  if (second.is_used()) {
+    scales.second = abi_type(second.dtype());
+    scales.is_second_swizzled = is_swizzled(second);
+  }
+  if (scales.has_zero) scales.zero = abi_type(rules.zero_point.dtype());
+  return scales;
 }
 
 }  // namespace
@@ -350,6 +378,13 @@ bool takes_indices(const OperandRules& rules, abi::IndexedExtent indexed) noexce
          rules.out.layout != *along && (!rules.has_c || rules.c.layout != *along);
 }
 
+bool has_scales_of_codes(const OperandRules& rules) noexcept {
+  const bool is_a = abi::is_code(abi_type(rules.a.dtype));
+  const CompanionRules& of_numbers = is_a ? rules.b_companions : rules.a_companions;
+  const bool are_used = rules.a_companions.are_used() || rules.b_companions.are_used();
+  return !are_used || (is_mixed_sm80(rules.a.dtype, rules.b.dtype) && !of_numbers.are_used());
+}
+
 abi::Sm80Design sm80_design(const OperandRules& rules, const Sm80Tile& tile) noexcept {
   const bool turns = is_turned_sm80(rules, tile);
   const OperandRule& first = turns ? rules.b : rules.a;
@@ -388,7 +423,9 @@ abi::Sm80Design sm80_design(const OperandRules& rules, const Sm80Tile& tile) noe
           .clears_outside = tile.clears_outside,
           .convolution = kind_of(tile.conv),
           .dimensions = dimensions_of(tile.conv),
-          .has_phases = has_phases(tile.conv)};
+          .has_phases = has_phases(tile.conv),
+          .scales = scales_of(abi::is_code(abi_type(rules.a.dtype)) ? rules.a_companions
+                                                                    : rules.b_companions)};
 }
 
 abi::Sm80Design sm80_design(const Kernel& kernel) noexcept {

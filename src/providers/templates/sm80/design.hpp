@@ -79,6 +79,8 @@ std::span<const Sm80Products> sm80_products();
 // the type of the products.
 bool is_mixed_sm80(DType a, DType b) noexcept;
 DType multiplied_type(DType a, DType b) noexcept;
+// False for scales of an operand that is not decoded.
+bool has_scales_of_codes(const OperandRules& rules) noexcept;
 // The types of codes of listed kernels. Integers are multiplied by floats only with a scale.
 std::span<const DType> sm80_codes() noexcept;
 
@@ -162,7 +164,7 @@ std::string_view schedule_text(abi::GroupSchedule schedule) noexcept;
 // "sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_128x128x32_2x2x1_none_m8_s4". Names of kernels
 // for grouped products are followed by "_groups", "_groups-persistent", "_groups-host" or
 // "_groups-list", and then by "-rows" or "-columns" and "-zero"; those of kernels for convolutions
-// by "_conv2d-fprop" and the like.
+// by "_conv2d-fprop" and the like; those of kernels with scales by "_scaled-none-bf16.zero.u4".
 std::string sm80_name(const Kernel& kernel);
 
 // The rules and tile of a name; nullopt for other names and for illegal designs.

@@ -24,6 +24,7 @@
 #include "providers/templates/sm80/design.hpp"
 #include "providers/templates/sm80/listed.hpp"
 #include "providers/templates/sm80/prediction.hpp"
+#include "providers/templates/sm80/scales.hpp"
 #include "runtime/portable_targets.hpp"
 
 namespace gemmery::templates {
@@ -85,6 +86,8 @@ std::string find_type_failure(const Query& query) {
     return fmt::format("types: expected equal types in {}, got {} times {}",
                        problem.groups ? "groups" : "a convolution", name(problem.a.dtype),
                        name(problem.b.dtype));
+  failure = find_sm80_scale_failure(problem);
+  if (!failure.empty()) return failure;
   failure = find_output_failure(sm80_outputs(problem.accumulator), problem);
   if (failure.empty() && problem.convolution) return find_sm80_conv_failure(problem);
   return failure.empty() && problem.groups ? find_sm80_group_failure(problem) : failure;
@@ -155,7 +158,9 @@ std::vector<OperandRules> fitting_rules(const GemmProblem& problem) {
                          .out = out_rule,
                          .accumulator = problem.accumulator,
                          .math = problem.math,
-                         .has_c = problem.c.has_value()});
+                         .has_c = problem.c.has_value(),
+                         .a_companions = kernel::companion_rules(problem.a_companions),
+                         .b_companions = kernel::companion_rules(problem.b_companions)});
   const Sm80Conv conv = conv_of(problem);
   std::erase_if(all, [&](const OperandRules& rules) {
     return !takes_indices(rules, indexed) || !takes_conv_layouts(rules, conv);
@@ -317,6 +322,10 @@ void walk_splits(const Sm80Tile& tile, const OperandRules& rules, const Query& q
 
 }  // namespace
 
+bool Sm80Family::takes_companions(const GemmProblem& problem) const noexcept {
+  return is_mixed_sm80(problem.a.dtype, problem.b.dtype);
+}
+
 bool Sm80Family::takes_groups(const Groups& groups) const noexcept {
   return divides_tensors(groups) || is_list(groups);
 }
@@ -362,6 +371,8 @@ Status Sm80Family::supports(const Kernel& kernel, const Query& query) const {
     return status;
   if (Status status = check_schedule(tile, problem); !status) return status;
   if (Status status = check_convolution(kernel, problem); !status) return status;
+  if (std::string failure = find_sm80_scale_failure(problem); !failure.empty())
+    return Status::fail(std::move(failure));
   std::string misfit = find_misfit(kernel, query);
   return misfit.empty() ? Status::success() : Status::fail(std::move(misfit));
 }
@@ -409,6 +420,10 @@ std::vector<DesignField> Sm80Family::design_fields(const Kernel& kernel) const {
       {"stages", std::to_string(tile.stages)},
       {"raster",
        fmt::format("{}{}", tile.raster.along == abi::Along::m ? 'm' : 'n', tile.raster.band)}};
+  if (abi::is_mixed(design))
+    fields.push_back({"decoded", abi::decodes_a(design) != is_turned_sm80(kernel.operands(), tile)
+                                     ? "A, in registers"
+                                     : "B, in registers"});
   if (tile.conv != Sm80Conv::none) {
     fields.push_back({"convolution", std::string(kind_text(tile.conv))});
     fields.push_back({"dimensions", std::to_string(dimensions_of(tile.conv))});

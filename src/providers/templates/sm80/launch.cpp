@@ -15,6 +15,7 @@
 #include "providers/templates/sm80/design.hpp"
 #include "providers/templates/sm80/family.hpp"
 #include "providers/templates/sm80/prediction.hpp"
+#include "providers/templates/sm80/scales.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -116,9 +117,12 @@ struct Sm80Launch {
   }
 };
 
-// The parameters of a convolution's product, which begin with those of a GEMM.
+// The parameters of a product with more than a GEMM has, which begin with those of a GEMM.
 void set_product(const Sm80Launch& launch, const abi::Sm80Params& params,
                  runtime::LaunchPlan& plan) {
+  if (launch.design.scales.are_used())
+    return plan.set_parameters(abi::Sm80ScaledParams{
+        .gemm = params, .scales = sm80_scale_params(launch.request.arguments, launch.rules)});
   if (!launch.problem.convolution) return plan.set_parameters(params);
   // Without pixels there is no part.
   const auto parts = operation::windows_of(*launch.problem.convolution);

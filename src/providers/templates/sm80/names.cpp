@@ -122,7 +122,9 @@ bool is_output(const OperandRule& rule) noexcept {
 }
 
 bool is_served(const OperandRules& rules) {
-  if (!sm80_math(rules.a.dtype, rules.b.dtype, rules.accumulator, rules.math)) return false;
+  if (!sm80_math(rules.a.dtype, rules.b.dtype, rules.accumulator, rules.math) ||
+      !has_scales_of_codes(rules))
+    return false;
   const auto outputs = sm80_outputs(rules.accumulator);
   const auto is_served_output = [&](const OperandRule& rule) {
     return std::ranges::find(outputs, rule.dtype) != outputs.end() && is_output(rule);

@@ -37,6 +37,14 @@ std::string_view text_of(abi::GroupSchedule schedule) {
   return texts[static_cast<std::size_t>(schedule)];
 }
 
+std::string scales_text(const abi::OperandScales& scales) {
+  return fmt::format(
+      "{{.count = {}, .first = DType::{}, .second = DType::{}, .is_first_swizzled = {}, "
+      ".is_second_swizzled = {}, .has_zero = {}, .zero = DType::{}}}",
+      scales.count, text_of(scales.first), text_of(scales.second), scales.is_first_swizzled,
+      scales.is_second_swizzled, scales.has_zero, text_of(scales.zero));
+}
+
 // Fields that have their default in most designs.
 std::string rest_of_design(const abi::Sm80Design& design) {
   std::string text;
@@ -49,6 +57,7 @@ std::string rest_of_design(const abi::Sm80Design& design) {
     text += fmt::format(",\n    .convolution = ConvolutionKind::{}, .dimensions = {}",
                         text_of(design.convolution), design.dimensions);
   if (design.has_phases) text += ", .has_phases = true";
+  if (design.scales.are_used()) text += ",\n    .scales = " + scales_text(design.scales);
   return text;
 }
 
@@ -82,6 +91,7 @@ KernelWords words_of(const abi::Sm80Design& design) {
   if (design.has_phases) return {"sm80_phases", "Sm80PhaseParams", "sm80_phase_gemm"};
   if (design.convolution != abi::ConvolutionKind::none)
     return {"sm80", "Sm80ConvParams", "sm80_conv_gemm"};
+  if (design.scales.are_used()) return {"sm80", "Sm80ScaledParams", "sm80_scaled_gemm"};
   if (design.groups == abi::GroupSchedule::none) return {"sm80", "Sm80Params", "sm80_gemm"};
   if (design.groups == abi::GroupSchedule::list)
     return {"sm80_listed", design.has_c ? "ProblemListWithC" : "ProblemList", "sm80_list_gemm"};
