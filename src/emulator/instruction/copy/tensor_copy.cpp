@@ -221,7 +221,7 @@ Reduction reduction_of(const TensorDetail& detail, const TensorMapFields& map, i
 }
 
 // A plain store writes whole units of 16 bytes. If a row ends within a unit, the box's bytes after
-// the end of the row reach memory, too (observed on an H200: tests/results, gpu-conformance-sm90).
+// the end of the row reach memory, too (observed on an H200).
 std::uint32_t bytes_beyond_end(const Box& box, const BoxRow& row) noexcept {
   if (row.inside_bytes == 0) return 0;
   const auto left_of_unit =
