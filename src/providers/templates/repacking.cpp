@@ -3,7 +3,6 @@
 #include "providers/templates/repacking.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdlib>
@@ -11,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "kernel/rules.hpp"
 #include "runtime/run_workspace.hpp"
 
 namespace gemmery::templates {
@@ -109,14 +107,6 @@ double read_share(const MatrixType& source) {
                   32.0 / static_cast<double>(byte_width(source.dtype)));
 }
 
-// True if rows or columns of the source are adjacent elements that begin at multiples of 16 bytes.
-bool is_read_aligned(const ProductOperand& operand) {
-  return std::ranges::any_of(std::array{LayoutRule::row, LayoutRule::column}, [&](LayoutRule run) {
-    return kernel::run_alignment(run, operand.source, operand.rows, operand.columns) ==
-           widest_access;
-  });
-}
-
 bool has_copy(const ProductOperand& operand) {
   return operand.is_copy && operand.rows > 0 && operand.columns > 0 && operand.batches > 0;
 }
@@ -164,14 +154,11 @@ GemmProblem problem_of_product(const OperandRules& rules, const GemmProblem& pro
   return product;
 }
 
-model::CopiedBytes bytes_moved(const OperandRules& rules, const GemmProblem& problem) noexcept {
-  model::CopiedBytes moved;
-  for (const ProductOperand& operand : {product_a(rules, problem), product_b(rules, problem)}) {
-    const double bytes =
-        (1 + read_share(operand.source)) * static_cast<double>(operand.copied_bytes());
-    (is_read_aligned(operand) ? moved.aligned : moved.shifted) += bytes;
-  }
-  return moved;
+double bytes_moved(const OperandRules& rules, const GemmProblem& problem) noexcept {
+  double bytes = 0;
+  for (const ProductOperand& operand : {product_a(rules, problem), product_b(rules, problem)})
+    bytes += (1 + read_share(operand.source)) * static_cast<double>(operand.copied_bytes());
+  return bytes;
 }
 
 abi::RepackDesign repack_design(const OperandRules& rules, bool has_pointers) noexcept {

@@ -14,7 +14,6 @@
 #include <string>
 
 #include "device/abi/repack.hpp"
-#include "model/copy_time.hpp"
 #include "providers/templates/name_words.hpp"
 #include "providers/templates/tma_view.hpp"
 #include "runtime/launch_plan.hpp"
@@ -53,8 +52,8 @@ std::string find_misfit(const ProductOperand& operand);
 // The problem after repacking.
 GemmProblem problem_of_product(const OperandRules& rules, const GemmProblem& problem);
 
-// What the copies read and write.
-model::CopiedBytes bytes_moved(const OperandRules& rules, const GemmProblem& problem) noexcept;
+// Bytes that the copies read and write.
+double bytes_moved(const OperandRules& rules, const GemmProblem& problem) noexcept;
 
 // The design of the copy kernel; `rules` must have a repacked operand. `has_pointers`: sources may
 // be batches by pointers.
