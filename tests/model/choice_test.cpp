@@ -61,8 +61,8 @@ TEST(Choice, the_first_kernel_is_within_6_percent_of_the_best_family_on_an_h200)
   expect_choices_within("families", 0.06, "h200");
 }
 
-TEST(Choice, the_first_kernel_is_within_18_percent_of_the_best_where_operands_may_be_copied) {
-  expect_choices_within("copies", 0.18, "h200");
+TEST(Choice, the_first_kernel_is_within_13_percent_of_the_best_where_operands_may_be_copied) {
+  expect_choices_within("copies", 0.13, "h200");
 }
 
 }  // namespace
