@@ -54,6 +54,7 @@ enum class SoundKernel : std::uint8_t {
   parallel,          // two consumers, k in parallel slices
   serial,            // two consumers, k in serial slices
   stream,            // ping-pong, stream-K
+  cluster_parts,     // k over two blocks, and in parallel slices
   promoted_parts,    // 8-bit floats, promoted, in parallel slices
   transposed_parts,  // int8, transposed, in serial slices
   part_reduction,    // parallel slices, with a program's reductions

@@ -102,6 +102,7 @@ bool is_transposed(SoundKernel kernel) {
 abi::SplitMode split_of(SoundKernel kernel) {
   switch (kernel) {
     case SoundKernel::parallel:
+    case SoundKernel::cluster_parts:
     case SoundKernel::promoted_parts:
     case SoundKernel::part_reduction:
       return abi::SplitMode::parallel;
@@ -160,22 +161,28 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
       SoundKernel::wgmma_groups,     SoundKernel::wgmma_scatter,  SoundKernel::wgmma_weights,
       SoundKernel::wgmma_gather,     SoundKernel::wgmma_rounded,  SoundKernel::wgmma_outside,
       SoundKernel::wgmma_group_sums, SoundKernel::wgmma_listed,   SoundKernel::far,
-      SoundKernel::bf16_parts,       SoundKernel::tf32_parts};
+      SoundKernel::bf16_parts,       SoundKernel::tf32_parts,     SoundKernel::cluster_parts};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
-  tile.n = is_in_rotation(kernel) ? 128 : kernel == SoundKernel::serial ? 144 : 64;
+  // With 64 columns for each block of a cluster, five parts are requested in two steps.
+  const bool is_wide = is_in_rotation(kernel) || kernel == SoundKernel::cluster_parts;
+  tile.n = is_wide ? 128 : kernel == SoundKernel::serial ? 144 : 64;
   tile.cluster_m = kernel == SoundKernel::pair_of_blocks ? 2 : 1;
   tile.cluster_n = 1;
   // The producer of groups can be ahead by more tiles of one block of k than there are records.
   tile.stages = kernel == SoundKernel::wgmma_groups ? 6 : 2;
   tile.schedule = schedule_of(kernel);
-  tile.split_k = kernel == SoundKernel::split ? 2 : 1;
+  const bool has_clusters = kernel == SoundKernel::split || kernel == SoundKernel::cluster_parts;
+  tile.split_k = has_clusters ? 2 : 1;
   tile.adds_vector = kernel == SoundKernel::addition;
   tile.split = split_of(kernel);
   tile.by_registers = kernel == SoundKernel::registers;
   const bool has_slices = has_parts(kernel) && kernel != SoundKernel::stream;
-  tile.slices = !has_slices ? 1 : kernel == SoundKernel::promoted_parts ? 2 : 3;
+  const int slices = kernel == SoundKernel::promoted_parts  ? 2
+                     : kernel == SoundKernel::cluster_parts ? 5
+                                                            : 3;
+  tile.slices = static_cast<std::uint8_t>(has_slices ? slices : 1);
   if (kernel == SoundKernel::wgmma_fprop) tile.cluster_n = 2;
   if (kernel == SoundKernel::wgmma_dgrad) tile.split_k = 2;
   if (kernel == SoundKernel::wgmma_wgrad) {
@@ -228,8 +235,12 @@ Sm80Tile sm80_tile_of(SoundKernel kernel) {
   return tile;
 }
 
-// With three multiprocessors, the middle block of a stream has parts of two tiles.
-int multiprocessors_of(SoundKernel kernel) { return kernel == SoundKernel::stream ? 3 : 2; }
+// With three multiprocessors, the middle block of a stream has parts of two tiles; four have two
+// clusters.
+int multiprocessors_of(SoundKernel kernel) {
+  if (kernel == SoundKernel::cluster_parts) return 4;
+  return kernel == SoundKernel::stream ? 3 : 2;
+}
 
 // Two warps of two columns, or eight groups of eight lanes; panels of few k.
 SkinnyTile skinny_tile_of(SoundKernel kernel) {

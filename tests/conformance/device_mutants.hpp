@@ -14,8 +14,8 @@
 namespace gemmery::conformance {
 
 // The family, with provider name "test" and family name "device_mutants". Its sm90 kernels run on
-// at most two multiprocessors, stream-K on three, so that blocks have several tiles of small
-// problems.
+// at most two multiprocessors, stream-K on three and clusters on four, so that blocks have several
+// tiles of small problems.
 std::unique_ptr<Family> make_device_mutants();
 
 const DeviceFault& fault_of(const Kernel& kernel);

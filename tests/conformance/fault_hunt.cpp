@@ -153,6 +153,9 @@ constexpr const char* indexed_lines[] = {
     "scatter=i64/of=500 a=f32",
     "grouped_gemm 200x45x33 groups=9 gather=i32/of=37 scatter=i32/of=150 a=f32"};
 constexpr const char* chained_lines[] = {"gemm 512x256x512 a=bf16", "gemm 200x136x200x2 a=bf16"};
+// Five blocks of k, or ten, for each block of a cluster: five slices.
+constexpr const char* cluster_part_lines[] = {"gemm 256x256x1280 a=bf16",
+                                              "gemm 200x136x600x2 a=bf16"};
 constexpr const char* split_lines[] = {"gemm 192x64x212 a=f32 math=f16x3",
                                        "gemm 70x44x132x2 a=f32 math=f16x3"};
 constexpr const char* skinny_lines[] = {"gemm 4x96x1025 a=f32/ld=1028 b=f32:c/ld=1028",
@@ -260,6 +263,8 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
     return {std::begin(tf32_part_lines), std::end(tf32_part_lines)};
   if (kernel == SoundKernel::promoted || kernel == SoundKernel::promoted_parts)
     return {std::begin(promoted_lines), std::end(promoted_lines)};
+  if (kernel == SoundKernel::cluster_parts)
+    return {std::begin(cluster_part_lines), std::end(cluster_part_lines)};
   if (is_chained(kernel)) return {std::begin(chained_lines), std::end(chained_lines)};
   if (program_of(kernel).text.empty()) return {std::begin(sm90_lines), std::end(sm90_lines)};
   std::vector<std::string> lines;

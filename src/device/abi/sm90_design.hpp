@@ -47,7 +47,8 @@ struct Sm90Design {
   bool adds_vector = false;
   // Bytes of shared memory for an emitted epilogue (abi/sm90_program.hpp).
   int program_bytes = 0;
-  // How blocks, or clusters, split the k of a tile through the workspace.
+  // How blocks, or clusters, split the k of a tile through the workspace; with `split_k`, the k of
+  // each block of a cluster.
   SplitMode split = SplitMode::none;
   // Bytes of one store of out. 16: by TMA. 1 to 8: by threads, to rows aligned to as many bytes. 0:
   // by threads to single elements at any strides.
@@ -317,6 +318,18 @@ constexpr const Sm90Design& stored_of() {
     return design;
   else
     return SplitDesign<design>::stored;
+}
+
+/// If blocks split tiles through the workspace: parts of a share of k of a tile. Each consumer of
+/// each block of a cluster stores its own accumulators; those of blocks that split k within a
+/// cluster are sums over the cluster already.
+GEMMERY_HOST_DEVICE
+constexpr int parts_per_share(const Sm90Design& design) {
+  return cluster_size(design) * consumers_per_tile(design);
+}
+GEMMERY_HOST_DEVICE
+constexpr int part_bytes(const Sm90Design& design) {
+  return accumulator_registers(stored_design(design)) * 4 * warpgroup_threads;
 }
 
 }  // namespace gemmery::abi

@@ -108,16 +108,18 @@ constexpr bool has_staging_tiles(const Sm90Design& design) {
 
 /// A portable cluster has at most 8 blocks, and each stores a multiple of 16 columns. Splits within
 /// a cluster are not combined with blocks that share operands, nor with warpgroups that take tiles
-/// in turn, which are for many tiles. Splits through the workspace are not combined with splits
-/// within a cluster, nor with rotation. Saturating accumulators are never split: partial ones clamp
-/// elsewhere than those of all k.
+/// in turn, which are for many tiles. Splits through the workspace are not combined with rotation,
+/// and only `parallel` is combined with a split within a cluster: the others are for other
+/// problems. Saturating accumulators are never split: partial ones clamp elsewhere than those of
+/// all k.
 GEMMERY_HOST_DEVICE
 constexpr bool is_split(const Sm90Design& design) {
   const int blocks = design.split_k;
   const bool has_parts = design.split != SplitMode::none;
   if (blocks == 1 && !has_parts) return true;
   if (design.math == MmaMath::saturate) return false;
-  if (has_parts) return blocks == 1 && design.schedule != Schedule::rotation;
+  if (blocks == 1) return design.schedule != Schedule::rotation;
+  if (has_parts && design.split != SplitMode::parallel) return false;
   return (blocks == 2 || blocks == 4 || blocks == 8) && sharing_blocks(design) == 1 &&
          design.schedule == Schedule::cooperative && !splits_columns(design) &&
          design.tile_n % (16 * blocks) == 0;
@@ -224,12 +226,24 @@ constexpr int most_registers_beside_cluster_parts(const Sm90Design& design) {
   }
 }
 
+/// The limit if clusters that split k also split it through the workspace: none for three consumers
+/// (292 bytes spill of integers at 64). Integers spill 4 to 32 at 64 and 8 at 112 of one consumer,
+/// 8-bit floats with a C 168 at 96, bf16x9 276 at 128.
+GEMMERY_HOST_DEVICE
+constexpr int most_registers_beside_both_parts(const Sm90Design& design) {
+  if (design.split_k == 1 || design.split == SplitMode::none) return 208;
+  if (consumers_per_tile(design) == 3) return 0;
+  if (is_integer(design.accumulator)) return 48;
+  if (splits_operands(design.math)) return 64;
+  return bytes_of(design.a) == 1 && design.has_c ? 64 : 208;
+}
+
 GEMMERY_HOST_DEVICE
 constexpr int most_accumulator_registers(const Sm90Design& design) {
   int most = most_registers_beside_stores(design);
   for (const int registers :
        {most_registers_beside_parts(design), most_registers_beside_transposition(design),
-        most_registers_beside_cluster_parts(design)})
+        most_registers_beside_cluster_parts(design), most_registers_beside_both_parts(design)})
     if (registers < most) most = registers;
   return most;
 }

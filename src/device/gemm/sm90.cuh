@@ -19,7 +19,8 @@
 //     | pipeline/split_sums: if blocks of a cluster split k, each adds the accumulators of all of
 //     | them for some of the tile's columns
 //     | pipeline/join_parts, pipeline/warpgroup_parts: if blocks of the launch split k, one of them
-//     | gets the accumulators of all through the workspace
+//     | gets the accumulators of all through the workspace; if clusters do, one block for each
+//     | block's columns
 //     | sm90_finish, epilogue/warpgroup_combination: alpha, beta * c; or
 //     | epilogue/warpgroup_program: a program, its further results and reductions
 //     | epilogue/staging_writer: rounds values. Meanwhile the ring fills for the next tile
@@ -176,6 +177,7 @@ class Sm90Gemm {
     const auto share = Places::share_of(consumer);
     const unsigned thread = threadIdx.x % abi::warpgroup_threads;
     Store output(params_, ptx::cvta_shared(&shared_.staging), consumer, thread);
+    TileSums tile_sums(shared_.split_sums, consumer, thread, rank_);
     const WarpgroupParts<design> parts(params_, shared_.parts, consumer, thread, rank_);
     Cursor cursor;
     Sums sums;
@@ -194,9 +196,11 @@ class Sm90Gemm {
       const Stage last_stage = multiply_in_turn(tiles, cursor, finish, consumer, sums);
       mainloop_.finish_sums(sums, last_stage);
       const OutputPlace place = places_.place_of(tiles.position(), share);
-      if (parts.join(tiles.shares(), tiles.share(), places_.rows_left(place))) {
+      const unsigned rows = places_.rows_left(place);
+      auto& results = tile_sums.collect(sums, rows);
+      if (parts.template join<PartTeam>(tiles.shares(), tiles.share(), rows, results)) {
         if (!begins_early) finish.begin_share(place);
-        if (finish.begin_tile(place)) Finishing::store_tile(output, sums, place, finish);
+        if (finish.begin_tile(place)) Finishing::store_tile(output, results, place, finish);
       }
       tiles.advance();
       if constexpr (takes_turns) pass_shares(turns - 1);
@@ -224,6 +228,8 @@ class Sm90Gemm {
   using StoredSums = typename Finishing::StoredSums;
   using TileSums =
       typename PhaseIf<(design.split_k > 1), SplitSums<design, Sums, StoredSums>, WholeSums>::Type;
+  using PartTeam = typename PhaseIf<(design.split_k > 1), ValueTeam<design, StoredSums>,
+                                    RegisterTeam<design>>::Type;
   using FoundTiles =
       typename PhaseIf<design.has_list, ListedTiles<design>, FoundGroupTiles<design>>::Type;
   static constexpr unsigned cluster_size = abi::cluster_size(design);

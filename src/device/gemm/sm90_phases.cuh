@@ -47,13 +47,18 @@ class Sm90Gather;
 template <const abi::Sm90Design& design>
 class Sm90Rounding;
 
-// schedule/persistent_shares.cuh, pipeline/warpgroup_parts.cuh, pipeline/split_sums.cuh
+// schedule/persistent_shares.cuh, pipeline/warpgroup_parts.cuh, pipeline/register_parts.cuh,
+// pipeline/value_parts.cuh, pipeline/split_sums.cuh
 template <abi::SplitMode mode, abi::Raster raster>
 class PersistentShares;
 template <const abi::Sm90Design& design>
 struct WarpgroupPartsShared;
 template <const abi::Sm90Design& design>
 class WarpgroupParts;
+template <const abi::Sm90Design& design>
+struct RegisterTeam;
+template <const abi::Sm90Design& design, class Sums>
+struct ValueTeam;
 template <const abi::Sm90Design& design>
 struct SplitSumsShared;
 template <const abi::Sm90Design& design, class Sums, class StoredSums>

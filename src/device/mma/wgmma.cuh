@@ -152,7 +152,8 @@ enum class SumsForm : unsigned char { registers, values, promoted, promoted_regi
 GEMMERY_HOST_DEVICE
 constexpr SumsForm sums_form(const abi::Sm90Design& design) {
   if (!abi::is_promoted(design)) return design.split_k > 1 ? SumsForm::values : SumsForm::registers;
-  return design.split == abi::SplitMode::none ? SumsForm::promoted : SumsForm::promoted_registers;
+  const bool is_in_cluster = design.split == abi::SplitMode::none || design.split_k > 1;
+  return is_in_cluster ? SumsForm::promoted : SumsForm::promoted_registers;
 }
 
 template <const abi::Sm90Design& design, SumsForm form = sums_form(design)>

@@ -44,6 +44,40 @@ __device__ __forceinline__ bool join_serially(const TileShare& share, unsigned* 
   return is_last;
 }
 
+/// The number of parts that a thread may request before it adds the first, if it adds `registers`
+/// of each: then the time of one request serves for all of them.
+GEMMERY_HOST_DEVICE
+constexpr unsigned parts_at_once(int registers) {
+  constexpr int most_requested = 128;  // registers, beside the accumulators
+  return registers < most_requested ? static_cast<unsigned>(most_requested / registers) : 1;
+}
+
+/// Calls add(part) for the parts from the first-th on, in their order. There is no branch between
+/// `at_once` of them, or between half of them where fewer are left, and so on: the compiler
+/// requests all before it adds the first, as far as it has registers.
+template <unsigned at_once, class Add>
+__device__ __forceinline__ void for_each_part(unsigned first, unsigned parts, const Add& add) {
+#pragma unroll 1
+  for (; first + at_once <= parts; first += at_once) {
+#pragma unroll
+    for (unsigned next = 0; next < at_once; ++next) add(first + next);
+  }
+  if constexpr (at_once > 1) for_each_part<at_once / 2>(first, parts, add);
+}
+
+/// Sets a team's accumulators to the sum of all parts, in their order. A team may have a way of its
+/// own, `add_all`.
+template <class Team, class SlotOf>
+__device__ __forceinline__ void add_all_parts(Team& team, unsigned parts, SlotOf&& slot_of) {
+  if constexpr (requires { team.add_all(parts, slot_of); }) {
+    team.add_all(parts, slot_of);
+  } else {
+    team.clear();
+#pragma unroll 1
+    for (unsigned part = 0; part < parts; ++part) team.add(slot_of(part));
+  }
+}
+
 /// The same if every part of the tile has a team of its own; true for the last team to arrive.
 template <class Shares, class Team>
 __device__ __forceinline__ bool join_last(const Shares& shares, const TileShare& share,
@@ -53,9 +87,7 @@ __device__ __forceinline__ bool join_last(const Shares& shares, const TileShare&
   if (team.thread() == 0) *team.flag() = ptx::atom_inc_acq_rel_gpu(counter, share.slices - 1);
   team.sync();  // waits for the count; what thread 0 has acquired, all may read
   if (*team.flag() + 1 != share.slices) return false;
-  team.clear();
-#pragma unroll 1
-  for (unsigned slice = 0; slice < share.slices; ++slice) team.add(shares.slot_of(share, slice));
+  add_all_parts(team, share.slices, [&](unsigned slice) { return shares.slot_of(share, slice); });
   return true;
 }
 

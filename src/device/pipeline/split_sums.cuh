@@ -61,7 +61,7 @@ class SplitSums {
 
   /// Adds the accumulators of all blocks for this block's columns. The consumer has `rows` rows;
   /// further rows are not sent, and their accumulators are 0.
-  __device__ __forceinline__ const StoredSums& collect(const Sums& sums, unsigned rows) {
+  __device__ __forceinline__ StoredSums& collect(const Sums& sums, unsigned rows) {
     clear();
     const unsigned blocks = blocks_with_rows(rows);
     if (blocks == 0) return total_;

@@ -90,6 +90,16 @@ TEST(Sm90Design, a_bad_field_is_named) {
        with([](auto& d) { d.split_k = 2, d.tile_n = 64, d.schedule = Schedule::ping_pong; })},
       {Sm90Fault::split_k,
        with([](auto& d) { d.split_k = 2, d.tile_m = 320, d.tile_n = 128, d.stages = 2; })},
+      {Sm90Fault::split_k,
+       with([](auto& d) { d.split = SplitMode::stream, d.split_k = 2, d.tile_n = 128; })},
+      {Sm90Fault::split_k,
+       with([](auto& d) { d.split = SplitMode::serial, d.split_k = 2, d.tile_n = 128; })},
+      {Sm90Fault::split_k, with([](auto& d) {
+         d.split = SplitMode::parallel, d.split_k = 2, d.tile_n = 128, d.cluster_m = 2;
+       })},
+      {Sm90Fault::accumulators, with([](auto& d) {
+         d.split = SplitMode::parallel, d.split_k = 2, d.tile_m = 192, d.tile_n = 32;
+       })},
       {Sm90Fault::raster, with([](auto& d) { d.raster.band = 0; })},
       {Sm90Fault::raster, with([](auto& d) { d.raster.band = 12; })},
       {Sm90Fault::raster, with([](auto& d) { d.raster.band = 128; })},

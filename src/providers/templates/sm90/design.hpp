@@ -220,7 +220,8 @@ Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noe
 // groups, "s4_groups-list" for a list of problems,
 // "wgmma-promoted_128x256x128" if the problem's math is not native, "1x1_k4" if the four
 // blocks of a cluster split k, "1x1_parallel4", "1x1_serial4" or "1x1_stream" if blocks of the
-// launch split k. "_c-bf16r16" at the end is the rule of C, if it is read.
+// launch split k, "1x1_k4_parallel4" if both do. "_c-bf16r16" at the end is the rule of C, if it is
+// read.
 std::string sm90_name(const Kernel& kernel);
 
 // The rules and tile of a name; nullopt for other names and for illegal designs.
@@ -234,7 +235,7 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name);
 // "128x256x64"; "coop", "pingpong", "rotation", or "rotation-add" if a wgmma adds a vector; "m8"
 // for bands of 8 tiles along m; "a", "b" or "ab": the operands that are repacked, or "".
 std::string tile_text(const OperandRules& rules, const Sm90Tile& tile);
-// "4" of a cluster's blocks, or "parallel4", "serial4", "stream".
+// "4" of a cluster's blocks, or "parallel4", "serial4", "stream", or "k4_parallel4".
 SplitWord split_word(const Sm90Tile& tile) noexcept;
 std::string split_text(const Sm90Tile& tile);
 std::string schedule_text(const Sm90Tile& tile);

@@ -278,10 +278,8 @@ void set_parts(const SplitWord& split, const abi::Sm90Design& design, unsigned t
                abi::Sm90Params& params, runtime::LaunchPlan& plan) {
   const std::size_t partials = partial_tiles(split, params.split, tiles);
   if (partials == 0) return;
-  const auto parts =
-      static_cast<std::size_t>(abi::sharing_blocks(design) * abi::consumers_per_tile(design));
-  const std::size_t part_bytes =
-      static_cast<std::size_t>(abi::accumulator_registers(design)) * 4 * abi::warpgroup_threads;
+  const auto parts = static_cast<std::size_t>(abi::parts_per_share(design));
+  const auto part_bytes = static_cast<std::size_t>(abi::part_bytes(design));
   params.split.partials = set_split_workspace(tiles * parts, partials * parts * part_bytes,
                                               offsetof(abi::Sm90Params, workspace), plan);
   std::memcpy(plan.parameter_bytes, &params, sizeof params);

@@ -92,28 +92,32 @@ std::optional<abi::Raster> read_raster(std::string_view text) {
                      .band = static_cast<unsigned char>(*band)};
 }
 
-// "k4", or as in sm80 "parallel4"; 255 slices at most.
-std::optional<Sm90Tile> read_split_word(std::string_view text) {
+// "k4", or as in sm80 "parallel4", or both in this order; 255 slices at most.
+std::optional<Sm90Tile> read_split_words(std::span<const std::string_view> words) {
   Sm90Tile tile{};
-  if (const auto blocks = read_tagged(text, "k")) {
+  if (words.empty()) return tile;
+  if (const auto blocks = read_tagged(words.front(), "k")) {
     if (*blocks < 2 || *blocks > 8) return std::nullopt;
     tile.split_k = static_cast<std::uint8_t>(*blocks);
-    return tile;
+    words = words.subspan(1);
   }
-  const auto split = read_split(text);
-  if (!split || split->mode == abi::SplitMode::none || split->slices > 255) return std::nullopt;
+  if (words.empty()) return tile;
+  const auto split = read_split(words.front());
+  if (words.size() > 1 || !split || split->mode == abi::SplitMode::none || split->slices > 255)
+    return std::nullopt;
   tile.split = split->mode;
   tile.slices = static_cast<std::uint8_t>(split->slices);
   return tile;
 }
 
-// The words: "128x256x64", "1x1", "k4" if k is split, "coop", "m8", "s4", "packa" if A is repacked,
-// "regb" if B goes through registers, "pointers" if batches may be by pointers, "groups-persistent"
-// or "groups-host" for groups, followed by "-zero" if elements outside of groups become zero,
-// "-gather" if rows of A and "-scatter" if rows of out are found by index, "groups-list" for a list
-// of problems, "conv2d-fprop" for a convolution.
+// The words: "128x256x64", "1x1", "k4", "parallel4" or both if k is split, "coop", "m8", "s4",
+// "packa" if A is repacked, "regb" if B goes through registers, "pointers" if batches may be by
+// pointers, "groups-persistent" or "groups-host" for groups, followed by "-zero" if elements
+// outside of groups become zero, "-gather" if rows of A and "-scatter" if rows of out are found by
+// index, "groups-list" for a list of problems, "conv2d-fprop" for a convolution.
 constexpr std::size_t fewest_design_words = 5;
-constexpr std::size_t most_design_words = 9;
+constexpr std::size_t most_split_words = 2;
+constexpr std::size_t most_design_words = 10;
 
 // The last word of a design, by Sm90Form.
 constexpr std::string_view form_words[] = {"",
@@ -159,12 +163,11 @@ std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
   const bool by_registers = !words.empty() && is_register_word(words.back());
   if (by_registers) words = words.first(words.size() - 1);
   if (!words.empty() && is_repacking_word(words.back())) words = words.first(words.size() - 1);
-  if (words.size() < fewest_design_words || words.size() > fewest_design_words + 1)
+  if (words.size() < fewest_design_words || words.size() > fewest_design_words + most_split_words)
     return std::nullopt;
   const auto extents = read_integers(words[0], 3);
   const auto blocks = read_integers(words[1], 2);
-  const bool is_split = words.size() > fewest_design_words;
-  const auto split = is_split ? read_split_word(words[2]) : Sm90Tile{};
+  const auto split = read_split_words(words.subspan(2, words.size() - fewest_design_words));
   const auto others = words.last(3);
   const auto schedule = read_schedule(others[0]);
   const auto raster = read_raster(others[1]);
@@ -200,8 +203,9 @@ SplitWord split_word(const Sm90Tile& tile) noexcept {
 }
 
 std::string split_text(const Sm90Tile& tile) {
-  return tile.split == abi::SplitMode::none ? std::to_string(tile.split_k)
-                                            : split_text(split_word(tile));
+  if (tile.split == abi::SplitMode::none) return std::to_string(tile.split_k);
+  const std::string parts = split_text(split_word(tile));
+  return tile.split_k > 1 ? fmt::format("k{}_{}", tile.split_k, parts) : parts;
 }
 
 std::string schedule_text(const Sm90Tile& tile) {

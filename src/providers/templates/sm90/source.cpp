@@ -172,6 +172,8 @@ std::string phase_includes(const abi::Sm90Design& design) {
       {abi::rounds_rows(design), "gemm/sm90_rounding"},
       {design.split != abi::SplitMode::none, "schedule/persistent_shares"},
       {design.split != abi::SplitMode::none, "pipeline/warpgroup_parts"},
+      {design.split != abi::SplitMode::none && design.split_k == 1, "pipeline/register_parts"},
+      {design.split != abi::SplitMode::none && design.split_k > 1, "pipeline/value_parts"},
       {design.split_k > 1, "pipeline/split_sums"},
       {abi::transposes_a(design) || abi::transposes_b(design), "gemm/sm90_transpose"},
       {abi::splits_operands(design.math), "gemm/sm90_operand_parts"},

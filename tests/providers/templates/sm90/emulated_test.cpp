@@ -135,10 +135,21 @@ TEST_F(Sm90Emulated, parts_of_tiles_make_tiles) {
            {"f16r16_f16c16_f16r16_acc-f16_320x128x64_1x1_parallel4_coop_m8_s3",
             "a=f16 b=f16:c out=f16 acc=f16"},
            {"f16r16_f16c16_f32r16_acc-f16_128x128x64_1x1_stream_coop_m8_s2",
-            "a=f16 b=f16:c out=f32 acc=f16"}}) {
-    for (const int k : {8 * extent(1, 16, 1), extent(8, 1400, 8)}) {
+            "a=f16 b=f16:c out=f32 acc=f16"},
+           // Within clusters and through the workspace.
+           {"bf16r16_bf16c16_bf16r16_acc-f32_64x64x64_1x1_k4_parallel11_coop_m8_s4",
+            "a=bf16 b=bf16:c out=bf16"},
+           {"bf16c16_bf16r16_f32r16_acc-f32_64x32x64_1x1_k2_parallel3_coop_n2_s2_c-f32r16",
+            "a=bf16:c b=bf16 out=f32 c=f32 beta=-0.5"},
+           {"f16r16_f16c16_f16r16_acc-f16_128x128x64_1x1_k8_parallel2_coop_m8_s3",
+            "a=f16 b=f16:c out=f16 acc=f16"},
+           {"s8r16_s8c16_s32r16_acc-s32_128x96x128_1x1_k2_parallel5_coop_m8_s2",
+            "a=int8 b=int8:c out=int32"},
+           {"e4m3r16_e4m3c16_bf16r16_acc-f32_wgmma-promoted_128x96x128_1x1_k2_parallel3_coop_m8_s2",
+            "a=e4m3 b=e4m3:c out=bf16"}}) {
+    for (const int k : {16 * extent(1, 8, 1), extent(16, 1400, 16)}) {
       const std::string extents = std::to_string(8 * extent(1, 60, 1)) + "x" +
-                                  std::to_string(extent(8, 400, 8)) + "x" + std::to_string(k) +
+                                  std::to_string(extent(16, 400, 16)) + "x" + std::to_string(k) +
                                   "x" + std::to_string(extent(1, 3, 1));
       check(std::string("sm90v7_gemm_") + row.kernel, extents, row.words);
     }
@@ -176,22 +187,22 @@ TEST_F(Sm90Emulated, parts_of_tiles_go_through_programs) {
   for (const char* program :
        {R"p(epilogue="D = gelu(accum + bias)" bias=f32[n])p",
         R"p(epilogue="D = accum * s + residual; P = accum" s=f32[m] residual=bf16 P=f32)p"}) {
-    for (const char* split : {"parallel3", "serial2", "stream"}) {
-      for (const char* design :
-           {"128x64x64_1x1_{}_coop_m8_s2", "64x128x64_1x1_{}_pingpong_m8_s2"}) {
-        const std::string line =
-            fmt::format("gemm {}x{}x{}x2 a=bf16 b=bf16:c {}", 8 * extent(1, 40, 1),
-                        extent(8, 400, 8), extent(8, 700, 8), program);
-        const ProblemLine problem = parse_problem(line);
-        const std::string name = "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_" +
-                                 fmt::format(fmt::runtime(design), split) + "_e-" +
-                                 digest(problem.problem.epilogue);
-        const auto kernel = find_kernel(name);
-        ASSERT_TRUE(kernel) << name;
-        if (!rows_.takes_next()) continue;
-        const VerifyReport report = verify(problem, *kernel, {.seed = random_(), .device = h200_});
-        EXPECT_TRUE(report.passed) << line << " " << name << ": " << report.first_failure;
-      }
+    for (const char* design :
+         {"128x64x64_1x1_parallel3_coop_m8_s2", "128x64x64_1x1_serial2_coop_m8_s2",
+          "128x64x64_1x1_stream_coop_m8_s2", "64x128x64_1x1_parallel3_pingpong_m8_s2",
+          "64x128x64_1x1_serial2_pingpong_m8_s2", "64x128x64_1x1_stream_pingpong_m8_s2",
+          "128x64x64_1x1_k2_parallel3_coop_m8_s2", "64x128x64_1x1_k4_parallel2_coop_m8_s3"}) {
+      const std::string line =
+          fmt::format("gemm {}x{}x{}x2 a=bf16 b=bf16:c {}", 8 * extent(1, 40, 1), extent(8, 400, 8),
+                      extent(8, 700, 8), program);
+      const ProblemLine problem = parse_problem(line);
+      const std::string name = std::string("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") +
+                               design + "_e-" + digest(problem.problem.epilogue);
+      const auto kernel = find_kernel(name);
+      ASSERT_TRUE(kernel) << name;
+      if (!rows_.takes_next()) continue;
+      const VerifyReport report = verify(problem, *kernel, {.seed = random_(), .device = h200_});
+      EXPECT_TRUE(report.passed) << line << " " << name << ": " << report.first_failure;
     }
   }
 }

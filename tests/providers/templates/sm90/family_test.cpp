@@ -276,6 +276,18 @@ TEST(Sm90Family, a_name_may_split_k) {
   }
 }
 
+TEST(Sm90Family, a_name_may_split_k_within_clusters_and_through_the_workspace) {
+  const std::string name =
+      "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k4_parallel30_coop_m8_s5";
+  const auto kernel = family().parse_name(name);
+  ASSERT_TRUE(kernel);
+  EXPECT_EQ(sm90_tile(*kernel).split_k, 4);
+  EXPECT_EQ(sm90_tile(*kernel).split, abi::SplitMode::parallel);
+  EXPECT_EQ(sm90_tile(*kernel).slices, 30);
+  EXPECT_EQ(family().kernel_name(*kernel), name);
+  EXPECT_EQ(kernel->metadata().design_value("split_k"), "k4_parallel30");
+}
+
 TEST(Sm90Family, a_name_may_split_k_through_the_workspace) {
   const std::string head = "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
   for (const std::string word : {"parallel2", "parallel255", "serial3", "stream"}) {
@@ -292,6 +304,10 @@ TEST(Sm90Family, a_name_may_split_k_through_the_workspace) {
        {"64x128x64_1x1_none_coop_m8_s3", "64x128x64_1x1_parallel1_coop_m8_s3",
         "64x128x64_1x1_parallel256_coop_m8_s3", "64x128x64_1x1_serial_coop_m8_s3",
         "64x128x64_1x1_stream2_coop_m8_s3", "64x128x64_1x1_k2_stream_coop_m8_s3",
+        "64x128x64_1x1_k2_serial2_coop_m8_s3", "64x128x64_1x1_parallel2_k2_coop_m8_s3",
+        "64x128x64_1x1_k2_parallel1_coop_m8_s3", "64x128x64_1x1_k2_k2_coop_m8_s3",
+        "64x128x64_1x1_k2_parallel2_pingpong_m8_s3", "64x128x64_2x1_k2_parallel2_coop_m8_s3",
+        "192x64x64_1x1_k2_parallel2_coop_m8_s2", "64x128x64_1x1_k2_parallel2_parallel2_coop_m8_s3",
         "128x208x64_1x1_stream_pingpong_m8_s2", "64x128x64_stream_1x1_coop_m8_s3"})
     EXPECT_FALSE(family().parse_name(head + other)) << other;
   const EpilogueId program =

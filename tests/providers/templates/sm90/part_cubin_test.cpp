@@ -40,9 +40,10 @@ OperandRules draw_rules(Random& random) {
   return draw(sm90_layouts(products, draw(outputs, random), c), random);
 }
 
-Kernel draw_kernel(const Sm90Family& family, Random& random) {
+Kernel draw_kernel(const Sm90Family& family, Random& random, bool is_in_cluster) {
   constexpr std::array modes{abi::SplitMode::serial, abi::SplitMode::parallel,
                              abi::SplitMode::stream};
+  constexpr std::array<std::uint8_t, 3> splits{2, 4, 8};
   constexpr std::array schedules{abi::Schedule::cooperative, abi::Schedule::ping_pong};
   for (;;) {
     const OperandRules rules = draw_rules(random);
@@ -53,6 +54,8 @@ Kernel draw_kernel(const Sm90Family& family, Random& random) {
                   .stages = 0,
                   .schedule = draw(schedules, random)};
     tile.split = draw(modes, random);
+    // A third of the kernels also split k within clusters.
+    if (is_in_cluster) tile.split_k = draw(splits, random);
     tile.slices = tile.split == abi::SplitMode::stream ? 1 : 3;
     tile.stages = static_cast<std::uint8_t>(abi::most_stages(sm90_design(rules, tile)));
     if (abi::is_legal(sm90_design(rules, tile))) return {family, rules, DesignBytes::of(tile)};
@@ -66,7 +69,7 @@ TEST_F(Sm90PartCubins, spill_nothing_and_hold_the_instructions_of_their_designs)
   const Sm90Family family;
   std::vector<Kernel> kernels;
   while (kernels.size() < (std::getenv("GEMMERY_SOAK") != nullptr ? 300U : 8U))
-    kernels.push_back(draw_kernel(family, random));
+    kernels.push_back(draw_kernel(family, random, kernels.size() % 3 == 0));
   const auto disassembler = jit::find_disassembler();
   std::mutex mutex;
   const auto visit = [&](const Kernel& kernel) {
