@@ -204,6 +204,7 @@ void declare_emulate(CLI::App& verb, Parser& parser) {
   verb.add_option("--timeout", options.timeout_s)->check(CLI::Range(0.001, 1e9));
   verb.add_option("--sample-blocks", options.sampled_clusters)->check(CLI::Range(1, 1 << 30));
   verb.add_flag("--coverage", options.wants_coverage);
+  verb.add_option("--trace", options.trace);
   verb.add_flag("--json", parser.wants_json);
 }
 

@@ -30,6 +30,7 @@ struct EmulateOptions {
   double timeout_s = 0;
   bool stops_at_first = false;
   bool wants_coverage = false;
+  std::string trace;  // X[,Y[,Z]][:WARP]
 };
 
 enum class CodeView : std::uint8_t { resources, source, ptx, sass };

@@ -80,6 +80,7 @@ EmulationRequest request_of(const Options& all, const std::vector<NamedArgument>
       .wants_coverage = options.wants_coverage,
       .rules = options.rules.empty() ? std::string() : read_text(options.rules),
       .rules_file = options.rules};
+  if (!options.trace.empty()) request.trace = parse_trace(options.trace);
   for (const NamedArgument& each : arguments) request.arguments.push_back(each.argument);
   return request;
 }
@@ -99,6 +100,19 @@ void print_coverage(const std::vector<EmulatedLine>& lines, Output& output) {
                                   : fmt::format("; {}:{}", first.source_file, first.source_line);
     output.write_line(
         fmt::format("  not run: PTX lines {} to {}{}", first.ptx_line, lines[at].ptx_line, place));
+  }
+}
+
+// A line for each instruction: warp, lanes, PTX, place in the source, result of the first lane.
+void print_trace(const std::vector<EmulatedStep>& steps, Output& output) {
+  for (const EmulatedStep& step : steps) {
+    const EmulatedPlace& place = step.place;
+    const std::string source = place.source_line == 0
+                                   ? std::string()
+                                   : fmt::format("  {}:{}", place.source_file, place.source_line);
+    output.write_line(fmt::format("warp {}  lanes {:08x}  {}: {}{}{}", place.warp, step.lanes,
+                                  place.ptx_line, place.ptx_text, source,
+                                  step.result.empty() ? "" : "  " + step.result));
   }
 }
 
@@ -139,6 +153,13 @@ void write_line(const EmulatedLine& line, Output& output) {
                        {"file", line.source_file},
                        {"line", line.source_line},
                        {"ran", line.has_run}});
+}
+
+void write_step(const EmulatedStep& step, Output& output) {
+  output.write_record({{"record", "step"},
+                       {"at", to_record(step.place)},
+                       {"lanes", step.lanes},
+                       {"result", step.result}});
 }
 
 void write_summary(const EmulationReport& report, const EmulationRequest& request, Output& output) {
@@ -187,11 +208,13 @@ void write_result(const EmulationOutput& result, const NamedArgument& argument,
 
 void write_report(const EmulationReport& report, const EmulationRequest& request, Output& output) {
   if (output.is_text()) {
+    print_trace(report.trace, output);
     if (request.wants_coverage) print_coverage(report.coverage, output);
     return output.write_line(to_string(report));
   }
   for (const EmulationFinding& finding : report.findings) write_finding(finding, output);
   for (const EmulatedLine& line : report.coverage) write_line(line, output);
+  for (const EmulatedStep& step : report.trace) write_step(step, output);
   write_summary(report, request, output);
 }
 

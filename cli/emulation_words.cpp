@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/emulation_words.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <optional>
@@ -144,6 +145,24 @@ std::array<std::uint32_t, 3> parse_extents(const std::string& word, const char* 
     triple[axis] = static_cast<std::uint32_t>((*extents)[axis]);
   }
   return triple;
+}
+
+EmulatedTrace parse_trace(const std::string& word) {
+  EmulatedTrace trace;
+  const std::size_t colon = word.find(':');
+  std::string block = word.substr(0, colon);
+  std::ranges::replace(block, ',', 'x');
+  const auto index = read_extents(block);
+  const auto warp =
+      colon == std::string::npos
+          ? std::vector<std::uint64_t>{}
+          : read_extents(word.substr(colon + 1)).value_or(std::vector<std::uint64_t>(2));
+  if (!index || index->size() > 3 || warp.size() > 1)
+    refuse("--trace", "X[,Y[,Z]][:WARP], a block's index and a warp of it", word);
+  std::ranges::transform(*index, trace.block.begin(),
+                         [](std::uint64_t at) { return static_cast<std::uint32_t>(at); });
+  if (!warp.empty()) trace.warp = static_cast<int>(warp.front());
+  return trace;
 }
 
 NamedArgument parse_argument(const std::string& word, std::size_t index) {

@@ -15,6 +15,10 @@ namespace gemmery::cli {
 // Parses "4", "4x4" or "4x4x2"; omitted extents are 1. Throws Error (invalid_argument).
 std::array<std::uint32_t, 3> parse_extents(const std::string& word, const char* option);
 
+// Parses "0", "3,1:2": a block by its index in the grid, and a warp of it. Throws Error
+// (invalid_argument).
+EmulatedTrace parse_trace(const std::string& word);
+
 // An argument; for a buffer also the element type with which its result is written.
 struct NamedArgument {
   std::string name;  // "arg0" if none was given

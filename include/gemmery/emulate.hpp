@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +47,13 @@ struct GEMMERY_API EmulationArgument {
   TensorMapView view = {};  // of a tensor map; its address is that of the buffer
 };
 
+// A block whose steps are reported, and one of its warps; -1: all.
+struct EmulatedTrace {
+  std::array<std::uint32_t, 3> block{};
+  int warp = -1;
+  std::size_t most_steps = 10'000;
+};
+
 struct EmulationRequest {
   std::string code;                          // CUDA C++, or PTX, which begins with `.version`
   std::string file = "kernel.cu";            // its name in findings and in the compiler's log
@@ -61,6 +69,7 @@ struct EmulationRequest {
   double timeout_s = 0;                      // of all schedules together; 0: none
   std::uint32_t sampled_clusters = 0;        // run this many clusters (blocks) only; 0: all
   bool wants_coverage = false;
+  std::optional<EmulatedTrace> trace = {};  // in the first schedule
   // Rules for findings that are known, one a line: KIND[, FILE[:LINE][, KERNEL]]; the words may
   // contain * and ?, and # begins a comment. A source may have rules of its own in comments,
   // `// gemmery: allow KIND`. docs/emulator.md explains them.
@@ -115,6 +124,13 @@ struct EmulatedLine {
   bool has_run = false;  // for at least one lane
 };
 
+// An instruction that lanes of one warp executed together.
+struct EmulatedStep {
+  EmulatedPlace place = {};  // its lane: the first of them
+  std::uint32_t lanes = 0;   // a bit each
+  std::string result = {};   // "%f12 = 1.5", the first register that it wrote, of the first lane
+};
+
 struct EmulationReport {
   std::string kernel = {};                 // as in the source
   std::vector<EmulationFinding> findings;  // in the order in which the first schedule meets them
@@ -124,6 +140,7 @@ struct EmulationReport {
   std::uint64_t warp_instructions = 0;
   std::uint64_t lane_instructions = 0;
   std::vector<EmulatedLine> coverage;     // a row for each instruction, if wanted
+  std::vector<EmulatedStep> trace;        // in the order in which they ran
   std::vector<std::string> unused_rules;  // that matched no finding
 
   // True if every finding is suppressed or by the letter of the model, and nothing timed out.

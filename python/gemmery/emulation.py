@@ -70,8 +70,8 @@ def emulate(
     grid, block, cluster   blocks, threads of a block, blocks of a cluster: a number, or up to three
     args            the kernel's parameters, in order: NumPy arrays in C order, which are buffers on the device and hold the
                     results of the first schedule afterwards (except read-only ones); `Unwritten(array)`;
-                    `TensorMap(array, box)`; numbers, converted to the type that the kernel declares; NumPy's scalars, in their own type; bytes, a struct
-                    by value
+                    `TensorMap(array, box)`; numbers, converted to the type that the kernel declares; NumPy's scalars, in their
+                    own type; bytes, a struct by value
     device          the device whose architecture and memory are emulated: "h200", "a100", ...
     entry           the kernel's name in the source or in the PTX; "": the only one
     shared_bytes    of dynamic shared memory

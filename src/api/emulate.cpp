@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -20,6 +21,7 @@
 #include <gemmery/error.hpp>
 
 #include "api/emulation_arguments.hpp"
+#include "api/emulation_watch.hpp"
 #include "api/finding_rules.hpp"
 #include "emulator/device.hpp"
 #include "emulator/module.hpp"
@@ -192,7 +194,8 @@ class Emulation {
         ptx_(make_module(request)),
         device_(emulator::device_at(request.device.index)),
         entry_(find_entry(ptx_.entries(), request.entry)),
-        buffers_(request.arguments, device_) {
+        buffers_(request.arguments, device_),
+        watch_(request.wants_coverage, request.trace) {
     if (request.schedules < 1) refuse("schedules", "at least 1", std::to_string(request.schedules));
   }
 
@@ -206,6 +209,7 @@ class Emulation {
                        std::uint64_t seed);
   void suppress();
   void report_coverage();
+  void report_trace();
   bool stops() const noexcept { return request_.stops_at_first && !findings_.is_empty(); }
 
   const EmulationRequest& request_;
@@ -217,7 +221,7 @@ class Emulation {
   EmulationBuffers buffers_;
   std::unique_ptr<emulator::Module> module_;
   std::shared_ptr<const emulator::KernelImage> image_;
-  std::vector<std::atomic<bool>> executed_;
+  EmulationWatch watch_;
   FindingList findings_;
   EmulationReport report_;
 };
@@ -236,7 +240,7 @@ void Emulation::launch(std::uint64_t seed, emulator::FaultCollector& collector) 
   const emulator::LaunchStatistics statistics =
       emulator::run(launch, seed, shape.step_limit,
                     {.collector = request_.stops_at_first ? nullptr : &collector,
-                     .executed = request_.wants_coverage ? &executed_ : nullptr,
+                     .observer = watch_.has_wishes() ? &watch_ : nullptr,
                      .sampled_clusters = request_.sampled_clusters});
   report_.warp_instructions += statistics.warp_instructions;
   report_.lane_instructions += statistics.lane_instructions;
@@ -248,8 +252,8 @@ bool Emulation::run_schedule(std::uint64_t seed) {
   if (module_ == nullptr || !module_->program().variables.empty()) {
     module_ = std::make_unique<emulator::Module>(ptx_.ptx());
     image_ = module_->image(entry_, device_);
-    if (executed_.empty()) executed_ = std::vector<std::atomic<bool>>(image_->code.size());
   }
+  watch_.begin(image_->code.size());
   const std::lock_guard lock(device_.executing);
   buffers_.refill();
   emulator::FaultCollector collector;
@@ -328,7 +332,19 @@ void Emulation::report_coverage() {
                                 .ptx_text = std::move(place.ptx_text),
                                 .source_file = std::move(place.source_file),
                                 .source_line = place.source_line,
-                                .has_run = executed_[pc]});
+                                .has_run = watch_.has_run(pc)});
+  }
+}
+
+void Emulation::report_trace() {
+  for (const EmulationWatch::Step& step : watch_.steps()) {
+    EmulatedPlace place = place_of(image_->place_of(step.pc));
+    if (place.ptx_line == 0) continue;
+    place.block = request_.trace->block;
+    place.warp = step.warp;
+    place.lane = std::countr_zero(step.lanes);
+    report_.trace.push_back(
+        {.place = std::move(place), .lanes = step.lanes, .result = step.result});
   }
 }
 
@@ -340,6 +356,7 @@ EmulationReport Emulation::run() {
   report_.findings = findings_.take();
   suppress();
   if (request_.wants_coverage) report_coverage();
+  report_trace();
   return std::move(report_);
 }
 

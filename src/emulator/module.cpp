@@ -87,7 +87,7 @@ LaunchStatistics run(const KernelLaunch& launch, std::uint64_t seed, std::uint64
          .seed = seed,
          .step_limit = step_limit,
          .collector = watch.collector,
-         .executed = watch.executed,
+         .observer = watch.observer,
          .sampled_clusters = watch.sampled_clusters},
         device.memory);
     device.counters.warp_instructions += statistics.warp_instructions;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -65,7 +64,7 @@ struct KernelLaunch {
 // The observers of a launch; the fields of LaunchRequest.
 struct Watch {
   FaultCollector* collector = nullptr;
-  std::vector<std::atomic<bool>>* executed = nullptr;
+  ExecutionObserver* observer = nullptr;
   std::uint32_t sampled_clusters = 0;
 };
 

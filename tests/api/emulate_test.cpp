@@ -460,6 +460,33 @@ __global__ void count(unsigned* out) { out[0] = ++calls; })";
   EXPECT_EQ(std::to_integer<int>(report.outputs[0].bytes[0]), 6);
 }
 
+TEST_F(Emulate, a_trace_has_the_steps_and_results_of_one_warp) {
+  constexpr const char* source = R"(
+__global__ void halve(float* numbers) {
+  if (threadIdx.x % 32 >= 8) return;
+  numbers[blockIdx.x * 64 + threadIdx.x] *= 0.5f;
+})";
+  std::vector<float> numbers(128, 3);
+  numbers[64 + 32] = 5;
+  EmulationRequest request = request_for(source, {EmulationArgument::buffer(bytes_of(numbers))}, 2);
+  request.trace = EmulatedTrace{.block = {1, 0, 0}, .warp = 1};
+  const EmulationReport report = emulate(request);
+  ASSERT_FALSE(report.trace.empty());
+  EXPECT_TRUE(std::ranges::all_of(report.trace, [](const EmulatedStep& step) {
+    return step.place.warp == 1 && step.place.block[0] == 1;
+  }));
+  EXPECT_EQ(report.trace.front().lanes, ~0U);
+  const auto multiplied = std::ranges::find_if(report.trace, [](const EmulatedStep& step) {
+    return step.place.ptx_text.find("mul.f32") != std::string::npos;
+  });
+  ASSERT_NE(multiplied, report.trace.end());
+  EXPECT_EQ(multiplied->lanes, 0xffU);
+  EXPECT_THAT(multiplied->result, HasSubstr(" = 2.5")) << "of lane 0";
+  EXPECT_EQ(multiplied->place.source_line, 3U);
+  request.trace->most_steps = 2;
+  EXPECT_EQ(emulate(request).trace.size(), 2U);
+}
+
 TEST_F(Emulate, sampled_blocks_and_coverage_tell_what_ran) {
   constexpr const char* source = R"(
 __global__ void marks(unsigned* out, unsigned limit) {

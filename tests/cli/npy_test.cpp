@@ -81,6 +81,15 @@ TEST(EmulationWords, extents_are_up_to_three_numbers) {
     EXPECT_THAT(refusal_of([&] { parse_extents(word, "--grid"); }), HasSubstr("--grid")) << word;
 }
 
+TEST(EmulationWords, a_trace_is_a_block_and_a_warp) {
+  EXPECT_EQ(parse_trace("3").block, (std::array<std::uint32_t, 3>{3, 0, 0}));
+  EXPECT_EQ(parse_trace("3").warp, -1);
+  EXPECT_EQ(parse_trace("3,1,2:7").block, (std::array<std::uint32_t, 3>{3, 1, 2}));
+  EXPECT_EQ(parse_trace("3,1,2:7").warp, 7);
+  for (const char* const word : {"x", "1,2,3,4", "1:", "1:2x3", ":2"})
+    EXPECT_THAT(refusal_of([&] { parse_trace(word); }), HasSubstr("--trace")) << word;
+}
+
 TEST(EmulationWords, arguments_are_buffers_or_numbers) {
   const NamedArgument zeros = parse_argument("out=zeros:bf16:3x4", 2);
   EXPECT_EQ(zeros.name, "out");

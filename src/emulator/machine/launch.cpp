@@ -130,7 +130,7 @@ Grid make_grid(const LaunchRequest& request, GlobalMemory& memory) {
   grid.multiprocessors = request.multiprocessors;
   grid.parameters.assign(request.parameters.begin(), request.parameters.end());
   grid.seed = request.seed;
-  grid.executed = request.executed;
+  grid.observer = request.observer;
   check_sizes(request, grid);
   return grid;
 }
@@ -183,7 +183,7 @@ class GridRun {
         workspace_(memory) {
     memory.forget_accesses();
     if (request.is_cooperative) make_cooperative();
-    if (request.executed != nullptr) plan_.note_executions();
+    if (request.observer != nullptr) plan_.observe_executions();
     if (request.sampled_clusters != 0) sample_clusters();
   }
 

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
+#include "emulator/machine/execution_observer.hpp"
 #include "emulator/machine/fault_collector.hpp"
 #include "emulator/machine/kernel_image.hpp"
 #include "emulator/memory/global_memory.hpp"
@@ -33,8 +32,7 @@ struct LaunchRequest {
   // continue ends that cluster; a time-out, or such a fault in clusters that communicate, ends the
   // grid.
   FaultCollector* collector = nullptr;
-  // If not null: one entry for each pc of the image, set to true if a lane executed the operation.
-  std::vector<std::atomic<bool>>* executed = nullptr;
+  ExecutionObserver* observer = nullptr;  // of every operation; may be null
   // If not 0: the number of clusters that run, chosen by the seed.
   std::uint32_t sampled_clusters = 0;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "emulator/machine/execution_observer.hpp"
 #include "emulator/machine/warp.hpp"
 
 namespace gemmery::emulator {
@@ -63,15 +64,18 @@ const Operation& end_of_code() {
   return operation;
 }
 
-Step note_then_execute(Warp& warp, const Operation& operation, LaneMask active) {
-  (*warp.cta.cluster.grid.executed)[operation.pc].store(true, std::memory_order_relaxed);
-  return operation.execute(warp, operation, active);
+Step execute_observed(Warp& warp, const Operation& operation, LaneMask active) {
+  ExecutionObserver& observer = *warp.cta.cluster.grid.observer;
+  observer.before(warp, operation, active);
+  const Step step = operation.execute(warp, operation, active);
+  if (step != Step::blocked) observer.after(warp, operation, active);
+  return step;
 }
 
 }  // namespace
 
-void Plan::note_executions() {
-  for (std::size_t pc = 0; pc + 1 < steps_.size(); ++pc) steps_[pc].execute = note_then_execute;
+void Plan::observe_executions() {
+  for (std::size_t pc = 0; pc + 1 < steps_.size(); ++pc) steps_[pc].execute = execute_observed;
 }
 
 Plan::Plan(const KernelImage& image) : is_wgmma_register_(wgmma_registers(image)) {

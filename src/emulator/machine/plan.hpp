@@ -36,8 +36,8 @@ struct PlannedStep {
 class Plan {
  public:
   explicit Plan(const KernelImage& image);
-  // From now on operations that lanes execute set their entry of Grid::executed.
-  void note_executions();
+  // From now on Grid::observer sees the operations that lanes execute.
+  void observe_executions();
   const PlannedStep& operator[](std::uint32_t pc) const noexcept { return steps_[pc]; }
   bool is_wgmma_register(RegisterIndex reg) const noexcept { return is_wgmma_register_[reg]; }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -18,6 +17,7 @@
 #include "emulator/check/fence_state.hpp"
 #include "emulator/machine/async_operations.hpp"
 #include "emulator/machine/barriers.hpp"
+#include "emulator/machine/execution_observer.hpp"
 #include "emulator/machine/kernel_image.hpp"
 #include "emulator/machine/remote_uses.hpp"
 #include "emulator/machine/wgmma_state.hpp"
@@ -201,9 +201,9 @@ struct Grid {
   std::uint32_t multiprocessors = 132;
   std::vector<std::byte> parameters;  // laid out by KernelImage::parameter_offset
   std::uint64_t seed = 0;
-  std::uint64_t workspace = 0;  // of a cooperative launch; 0: it is none
-  std::uint32_t launch_index = 0;                      // %gridid
-  std::vector<std::atomic<bool>>* executed = nullptr;  // LaunchRequest::executed
+  std::uint64_t workspace = 0;            // of a cooperative launch; 0: it is none
+  std::uint32_t launch_index = 0;         // %gridid
+  ExecutionObserver* observer = nullptr;  // LaunchRequest::observer
 
   // Dynamic shared memory follows static shared memory, at the alignment of its declaration.
   std::uint32_t shared_bytes_per_cta() const noexcept;
