@@ -21,9 +21,9 @@
 #include <gemmery/error.hpp>
 
 #include "api/emulation_arguments.hpp"
-#include "api/emulation_watch.hpp"
 #include "api/finding_rules.hpp"
 #include "emulator/device.hpp"
+#include "emulator/execution_watch.hpp"
 #include "emulator/module.hpp"
 #include "platform/cancellation.hpp"
 
@@ -95,6 +95,13 @@ std::vector<FindingRule> all_rules(const EmulationRequest& request) {
   if (is_ptx(request.code)) return rules;
   std::ranges::move(find_comment_rules(request.code, request.file), std::back_inserter(rules));
   return rules;
+}
+
+std::optional<emulator::TracedBlock> traced_block(const EmulationRequest& request) {
+  if (!request.trace) return std::nullopt;
+  return emulator::TracedBlock{.block = request.trace->block,
+                               .warp = request.trace->warp,
+                               .most_steps = request.trace->most_steps};
 }
 
 // --- places -------------------------------------------------------------------------------------
@@ -195,7 +202,7 @@ class Emulation {
         device_(emulator::device_at(request.device.index)),
         entry_(find_entry(ptx_.entries(), request.entry)),
         buffers_(request.arguments, device_),
-        watch_(request.wants_coverage, request.trace) {
+        watch_(request.wants_coverage, traced_block(request)) {
     if (request.schedules < 1) refuse("schedules", "at least 1", std::to_string(request.schedules));
   }
 
@@ -221,7 +228,7 @@ class Emulation {
   EmulationBuffers buffers_;
   std::unique_ptr<emulator::Module> module_;
   std::shared_ptr<const emulator::KernelImage> image_;
-  EmulationWatch watch_;
+  emulator::ExecutionWatch watch_;
   FindingList findings_;
   EmulationReport report_;
 };
@@ -337,7 +344,7 @@ void Emulation::report_coverage() {
 }
 
 void Emulation::report_trace() {
-  for (const EmulationWatch::Step& step : watch_.steps()) {
+  for (const emulator::ExecutionWatch::Step& step : watch_.steps()) {
     EmulatedPlace place = place_of(image_->place_of(step.pc));
     if (place.ptx_line == 0) continue;
     place.block = request_.trace->block;

@@ -482,7 +482,7 @@ __global__ void halve(float* numbers) {
   ASSERT_NE(multiplied, report.trace.end());
   EXPECT_EQ(multiplied->lanes, 0xffU);
   EXPECT_THAT(multiplied->result, HasSubstr(" = 2.5")) << "of lane 0";
-  EXPECT_EQ(multiplied->place.source_line, 3U);
+  EXPECT_EQ(multiplied->place.source_line, 4U);
   request.trace->most_steps = 2;
   EXPECT_EQ(emulate(request).trace.size(), 2U);
 }

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/emulation_watch.hpp"
+#include "emulator/execution_watch.hpp"
 
 #include <bit>
 #include <cstring>
 
 #include <fmt/format.h>
 
-namespace gemmery {
+namespace gemmery::emulator {
 namespace {
-
-using emulator::ScalarType;
 
 template <class T>
 T lane_value(const std::byte* vector, int lane) {
@@ -23,43 +21,39 @@ std::string value_text(const std::byte* vector, ScalarType type, int lane) {
     return (lane_value<std::uint32_t>(vector, 0) >> lane & 1) != 0 ? "true" : "false";
   if (type == ScalarType::f32) return fmt::format("{}", lane_value<float>(vector, lane));
   if (type == ScalarType::f64) return fmt::format("{}", lane_value<double>(vector, lane));
-  if (emulator::bits_of(type) == 64)
-    return fmt::format("{:#x}", lane_value<std::uint64_t>(vector, lane));
+  if (bits_of(type) == 64) return fmt::format("{:#x}", lane_value<std::uint64_t>(vector, lane));
   return fmt::format("{:#x}", lane_value<std::uint32_t>(vector, lane));
 }
 
 // "%f12 = 1.5": the first register that the operation wrote.
-std::string result_text(const emulator::Warp& warp, const emulator::Operation& operation,
-                        std::uint32_t active) {
-  const emulator::KernelImage& image = *warp.cta.cluster.grid.image;
+std::string result_text(const Warp& warp, const Operation& operation, std::uint32_t active) {
+  const KernelImage& image = *warp.cta.cluster.grid.image;
   if (operation.writes.empty() || operation.writes.front() >= image.register_count) return {};
-  const emulator::RegisterIndex reg = operation.writes.front();
+  const RegisterIndex reg = operation.writes.front();
   const std::byte* const vector = warp.registers + image.register_offset[reg];
-  if (emulator::bits_of(image.register_type[reg]) > 64) return {};
+  if (bits_of(image.register_type[reg]) > 64) return {};
   return fmt::format("{} = {}", image.register_name[reg],
                      value_text(vector, image.register_type[reg], std::countr_zero(active)));
 }
 
 }  // namespace
 
-void EmulationWatch::begin(std::size_t instructions) {
+void ExecutionWatch::begin(std::size_t instructions) {
   is_tracing_ = traced_.has_value() && executed_.empty();
   if (executed_.empty()) executed_ = std::vector<std::atomic<bool>>(instructions);
 }
 
-void EmulationWatch::before(const emulator::Warp&, const emulator::Operation& operation,
-                            std::uint32_t) {
+void ExecutionWatch::before(const Warp&, const Operation& operation, std::uint32_t) {
   executed_[operation.pc].store(true, std::memory_order_relaxed);
 }
 
-bool EmulationWatch::is_traced(const emulator::Warp& warp) const noexcept {
+bool ExecutionWatch::is_traced(const Warp& warp) const noexcept {
   if (!is_tracing_ || warp.cta.position != traced_->block) return false;
   const bool is_warp = traced_->warp < 0 || static_cast<int>(warp.index) == traced_->warp;
   return is_warp && steps_.size() < traced_->most_steps;
 }
 
-void EmulationWatch::after(const emulator::Warp& warp, const emulator::Operation& operation,
-                           std::uint32_t active) {
+void ExecutionWatch::after(const Warp& warp, const Operation& operation, std::uint32_t active) {
   if (!is_traced(warp)) return;
   steps_.push_back({.pc = operation.pc,
                     .warp = static_cast<int>(warp.index),
@@ -67,4 +61,4 @@ void EmulationWatch::after(const emulator::Warp& warp, const emulator::Operation
                     .result = result_text(warp, operation, active)});
 }
 
-}  // namespace gemmery
+}  // namespace gemmery::emulator
