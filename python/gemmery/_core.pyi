@@ -964,7 +964,7 @@ def emulate(
     block: tuple[int, int, int],
     cluster: tuple[int, int, int],
     shared_bytes: int,
-    arguments: list[tuple[str, Any]],
+    arguments: list[tuple[Any, ...]],
     seed: int,
     seeds: int,
     stops_at_first: bool,

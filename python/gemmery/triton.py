@@ -19,6 +19,7 @@ from typing import Any
 from gemmery import _core
 from gemmery.emulation import EmulationReport, Unwritten
 from gemmery.emulation import emulate as _emulate
+from gemmery.errors import UnavailableError
 
 __all__ = ["emulate"]
 
@@ -72,7 +73,7 @@ def emulate(
     ptx = compiled.asm["ptx"]
     blocks = _grid_of(grid, values)
     cluster = tuple(getattr(compiled.metadata, "cluster_dims", (1, 1, 1)))
-    scratch = [0] * (_parameter_count(ptx) - len(passed))
+    scratch: list[Any] = [0] * (_parameter_count(ptx) - len(passed))
     scratch_bytes = getattr(compiled.metadata, "global_scratch_size", 0) or 0
     if scratch_bytes:
         scratch[0] = _scratch(scratch_bytes * blocks[0] * blocks[1] * blocks[2])
@@ -102,7 +103,7 @@ def _import_triton() -> Any:
         import triton.backends.compiler
         import triton.compiler
     except ImportError as error:
-        raise _core.UnavailableError("Triton: expected an installed package, got none; pip install triton") from error
+        raise UnavailableError("Triton: expected an installed package, got none; pip install triton") from error
     return triton
 
 

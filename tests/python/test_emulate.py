@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """gemmery.emulate on NumPy arrays, and the decorator and plugin of gemmery.testing."""
 
+import importlib.util
 import os
 import pathlib
 import re
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import gemmery
+import gemmery.triton
 from gemmery.emulation import TensorMap, Unwritten
 from gemmery.testing import EmulationFailure, emulated
 
@@ -203,3 +205,9 @@ def test_failures_read_well_and_the_plugin_counts(tmp_path):
     assert "gemmery.testing.EmulationFailure" in done.stdout and "kernel.cu:7" in done.stdout
     assert "    launch(SOURCE, 4, 256" in done.stdout, "the test's own line is where it ends"
     assert "python/gemmery/testing.py" not in done.stdout and "_core.emulate" not in done.stdout
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is not None, reason="Triton is installed")
+def test_without_triton_its_kernels_are_refused():
+    with pytest.raises(gemmery.UnavailableError, match="Triton: expected an installed package"):
+        gemmery.triton.emulate(print)
