@@ -32,6 +32,7 @@
 #include <gemmery/measure.hpp>
 #include <gemmery/print.hpp>
 #include <gemmery/problem.hpp>
+#include <gemmery/scale_conversion.hpp>
 #include <gemmery/scales.hpp>
 #include <gemmery/status.hpp>
 #include <gemmery/stream.hpp>

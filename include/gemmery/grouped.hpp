@@ -13,6 +13,7 @@
 #include <gemmery/device.hpp>
 #include <gemmery/export.hpp>
 #include <gemmery/groups.hpp>
+#include <gemmery/scales.hpp>
 #include <gemmery/tensor.hpp>
 
 namespace gemmery {
@@ -105,6 +106,12 @@ class GEMMERY_API GroupedGemmArguments {
   // overlap out unless they are read now.
   GroupedGemmArguments(const Tensor& A, const Tensor& B, const Tensor& out, DType accumulator_type,
                        const GroupOffsets& offsets, const GemmOptions& options = {});
+  // With scales that do not vary along k: one for each row of A (T, 1) or (G, M, 1), for each
+  // column of B, or for a whole tensor, (1, 1), or (G, 1, 1) with a value for each group. Where K
+  // differs, A's are (G, M, 1) and B's (G, 1, N), or the same for all groups.
+  GroupedGemmArguments(const ScaledOperand& A, const ScaledOperand& B, const Tensor& out,
+                       DType accumulator_type, const GroupOffsets& offsets,
+                       const GemmOptions& options = {});
   // A list of problems with the same types, layouts and math. Each may have its own C, alpha and
   // beta; epilogues other than the default program are refused. The caller promises that no
   // problem's out overlaps the inputs of another.

@@ -58,6 +58,7 @@ void for_each_tensor(const PyGemmArguments& arguments, const Visit& visit) {
   visit("B", arguments.B);
   visit("out", arguments.result());
   if (arguments.C) visit("C", *arguments.C);
+  for (const ImportedTensor& companion : arguments.companions) visit("scale", companion);
   const PyEpilogueArguments* const epilogue = arguments.epilogue_arguments();
   if (epilogue == nullptr) return;
   for (const NamedOperand& operand : epilogue->operands) {
@@ -73,6 +74,28 @@ void require_epilogue(nb::handle epilogue) {
                            .c_str());
 }
 
+void validate_scaled(PyGemmArguments& arguments, const ScaledPair& operands, nb::handle accumulator,
+                     const GemmOptions& options) {
+  const Tensor& out = arguments.result().view;
+  if (accumulator.is_none())
+    arguments.native.emplace(operands.a, operands.b, out, options);
+  else
+    arguments.native.emplace(operands.a, operands.b, out, to_dtype(accumulator, "accumulator_type"),
+                             options);
+  note_memory(arguments);
+}
+
+// (tensor, rows, k, is_swizzled), as gemmery.ScaledOperand has it.
+Companion import_companion(nb::handle given, std::string_view role,
+                           std::vector<ImportedTensor>& tensors) {
+  tensors.push_back(import_tensor(nb::object(given[0]), role));
+  const ScaleBlock block{nb::cast<std::int32_t>(nb::object(given[1])),
+                         nb::cast<std::int32_t>(nb::object(given[2]))};
+  const bool is_swizzled = nb::cast<bool>(nb::object(given[3]));
+  return {tensors.back().view, block,
+          is_swizzled ? ScaleLayout::swizzled_128x4 : ScaleLayout::strided};
+}
+
 void construct(PyGemmArguments* self, nb::handle A, nb::handle B, nb::handle out,
                nb::handle accumulator, nb::handle epilogue, nb::handle performance, nb::handle C,
                double alpha, double beta, std::string_view math) {
@@ -80,12 +103,15 @@ void construct(PyGemmArguments* self, nb::handle A, nb::handle B, nb::handle out
   arguments.epilogue = nb::borrow(epilogue);
   arguments.performance = nb::borrow(performance);
   require_epilogue(epilogue);
-  arguments.A = import_tensor(A, "A");
-  arguments.B = import_tensor(B, "B");
+  const ScaledPair operands = import_operands(arguments, A, B);
   arguments.out = import_result(out, "out");
   if (!C.is_none()) arguments.C = import_tensor(C, "C");
   read_performance(arguments);
-  validate(arguments, accumulator, alpha, beta, to_math(math));
+  if (arguments.companions.empty())
+    validate(arguments, accumulator, alpha, beta, to_math(math));
+  else
+    validate_scaled(arguments, operands, accumulator,
+                    options_of(arguments, alpha, beta, to_math(math)));
   new (self) PyGemmArguments(std::move(arguments));
 }
 
@@ -197,6 +223,18 @@ class IdentityBytes {
     add(matrix.row_stride);
     add(matrix.column_stride);
   }
+  void add(const CompanionType& companion) {
+    add(companion.block.rows);
+    add(companion.block.k);
+    add(companion.layout);
+    add(companion.values);
+  }
+  void add(const OperandCompanions& companions) {
+    add(companions.scales.size());
+    for (const CompanionType& scale : companions.scales) add(scale);
+    add(companions.zero_point.has_value());
+    if (companions.zero_point) add(*companions.zero_point);
+  }
   void add(const Groups& groups) {
     add(groups.sizes);
     add(groups.ragged);
@@ -241,6 +279,8 @@ nb::bytes identity_of(const PyGemmArguments& arguments) {
   identity.add(problem.math);
   identity.add(problem.epilogue);
   for (const MatrixType& matrix : problem.epilogue_operands) identity.add(matrix);
+  identity.add(problem.a_companions);
+  identity.add(problem.b_companions);
   if (problem.groups) identity.add(*problem.groups);
   if (problem.convolution) identity.add(*problem.convolution);
   identity.add(native.alpha());
@@ -263,6 +303,32 @@ Math to_math(std::string_view word) {
                    "native tf32 tf32x3 bf16x3 bf16x6 bf16x9 f16x3 f16 bf16 fp8_fast fp8_promoted "
                    "saturate",
                .got = "\"" + std::string(word) + "\""});
+}
+
+PyOperand import_operand(nb::handle object, std::string_view role) {
+  PyOperand operand;
+  const bool is_scaled = nb::hasattr(object, "quantized") && nb::hasattr(object, "_scales");
+  operand.quantized =
+      import_tensor(is_scaled ? object.attr("quantized") : nb::borrow(object), role);
+  operand.native.quantized = operand.quantized.view;
+  if (!is_scaled) return operand;
+  const std::string letter = role == "A" ? "a" : "b";
+  for (const nb::handle scale : object.attr("_scales"))
+    operand.native.scales.push_back(import_companion(scale, "scale_" + letter, operand.companions));
+  const nb::object zero = object.attr("_zero");
+  if (!zero.is_none())
+    operand.native.zero_point = import_companion(zero, "zero_" + letter, operand.companions);
+  return operand;
+}
+
+ScaledPair import_operands(PyGemmArguments& arguments, nb::handle A, nb::handle B) {
+  PyOperand a = import_operand(A, "A");
+  PyOperand b = import_operand(B, "B");
+  arguments.A = std::move(a.quantized);
+  arguments.B = std::move(b.quantized);
+  for (std::vector<ImportedTensor>* const tensors : {&a.companions, &b.companions})
+    for (ImportedTensor& tensor : *tensors) arguments.companions.push_back(std::move(tensor));
+  return {std::move(a.native), std::move(b.native)};
 }
 
 void read_common(PyGemmArguments& arguments) {

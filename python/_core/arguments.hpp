@@ -51,6 +51,15 @@ struct StagedOperand {
   bool is_result = false;
 };
 
+// An operand as it was given: a tensor, or a gemmery.ScaledOperand with its tensors.
+struct PyOperand {
+  ImportedTensor quantized;
+  std::vector<ImportedTensor> companions;  // scales, then the zero point
+  ScaledOperand native{Tensor()};
+};
+// Imports the tensors. `role` names the operand in errors.
+PyOperand import_operand(nb::handle object, std::string_view role);
+
 struct PyGemmArguments : PyRuntimeArguments {
   std::optional<GemmArguments> native;
   // Elementwise arguments: an epilogue without a product. A and B are then operands of the
@@ -58,6 +67,7 @@ struct PyGemmArguments : PyRuntimeArguments {
   bool is_elementwise = false;
   ImportedTensor A, B, out;
   std::optional<ImportedTensor> C;
+  std::vector<ImportedTensor> companions;  // scales and zero points of A, then of B
   nb::object origin;  // the arguments that these were staged from, which keep its memory alive
   std::vector<StagedOperand> staged;
   std::map<std::string, ImportedTensor> patched;  // what set_data bound an epilogue's operands to
@@ -87,6 +97,12 @@ void require_memory(const PyGemmArguments& arguments, std::string_view call);
 void validate(PyGemmArguments& arguments, nb::handle accumulator, double alpha, double beta,
               Math math);
 
+// A and B with their scales, whose tensors `arguments` keeps.
+struct ScaledPair {
+  ScaledOperand a, b;
+};
+ScaledPair import_operands(PyGemmArguments& arguments, nb::handle A, nb::handle B);
+
 // The same arguments with operands copied to a device, and back: `args.to_device()`, `args.sync()`.
 nb::object stage(nb::handle self, Device device);
 PyGemmArguments staged_on(const PyGemmArguments& arguments, Device device);
@@ -114,6 +130,7 @@ void for_each_held(Arguments& arguments, const Visit& visit) {
   visit(arguments.B);
   visit(arguments.out);
   if (arguments.C) visit(*arguments.C);
+  for (auto& tensor : arguments.companions) visit(tensor);
   for (auto& [operand, tensor] : arguments.patched) visit(tensor);
   for (auto& tensor : arguments.replaced) visit(tensor);
 }

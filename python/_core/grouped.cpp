@@ -289,8 +289,7 @@ void construct(PyGroupedGemmArguments* self, nb::handle A, nb::handle B, nb::han
   }
   if (given == nullptr)
     refuse("offsets", "the end of every group, or prefix, counts, labels or masked", "none");
-  arguments.A = import_tensor(A, "A");
-  arguments.B = import_tensor(B, "B");
+  const ScaledPair operands = import_operands(arguments, A, B);
   arguments.out = import_result(out, "out");
   if (!C.is_none()) arguments.C = import_tensor(C, "C");
   std::vector<std::int64_t> kept;
@@ -308,7 +307,7 @@ void construct(PyGroupedGemmArguments* self, nb::handle A, nb::handle B, nb::han
   const GemmOptions options =
       options_of(arguments, number_at(alpha, 0, "alpha", 1), number_at(beta, 0, "beta", 1), how);
   arguments.native.emplace(
-      GroupedGemmArguments(arguments.A.view, arguments.B.view, arguments.result().view,
+      GroupedGemmArguments(operands.a, operands.b, arguments.result().view,
                            accumulator_of(accumulator, arguments.A, arguments.B), how_grouped,
                            options)
           .as_gemm());

@@ -119,6 +119,12 @@ PyGemmArguments staged_on(const PyGemmArguments& arguments, Device device) {
   staged.wants_deterministic = arguments.wants_deterministic;
   const PyEpilogueArguments* const epilogue = arguments.epilogue_arguments();
   const bool writes_out = &arguments.result() == &arguments.out;
+  if (!arguments.companions.empty())
+    throw Error({.kind = ErrorKind::unsupported,
+                 .operand = "to_device",
+                 .expected = "operands without scales",
+                 .got = "a scaled operand",
+                 .hint = "copy its tensors to the device and make arguments of the copies"});
   staged.A = stager.copy(arguments.A, false);
   staged.B = stager.copy(arguments.B, false);
   staged.out = stager.copy(arguments.out, writes_out);

@@ -91,6 +91,7 @@ from gemmery.matmul import matmul
 from gemmery.metadata import KernelMetadata
 from gemmery.own_kernels import get_include
 from gemmery.providers import Provider
+from gemmery.scales import ScaledOperand, ScaleMode, ScaleSwizzleMode, swizzle_scales, unswizzle_scales
 from gemmery.status import Status
 from gemmery.tensor import Stream, Tensor, as_tensor, empty, pointer_array, synchronize
 from gemmery.tuning import tune
@@ -137,6 +138,9 @@ __all__ = [
     "Program",
     "Provider",
     "RuntimeArguments",
+    "ScaleMode",
+    "ScaleSwizzleMode",
+    "ScaledOperand",
     "Status",
     "Stream",
     "Tensor",
@@ -186,13 +190,15 @@ __all__ = [
     "provider_names",
     "providers",
     "status",
+    "swizzle_scales",
     "synchronize",
     "tune",
     "tuning",
     "typing",
     "uint4",
-    "uint8",
     "uint32",
+    "uint8",
+    "unswizzle_scales",
     "utils",
     "verify",
     "version",

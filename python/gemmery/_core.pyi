@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar, final, overload
 from gemmery import kernel as _kernel
 from gemmery.arguments import PerformanceControls
 from gemmery.metadata import KernelMetadata
+from gemmery.scales import ScaledOperand
 from gemmery.status import Status
 from gemmery.typing import TensorLike
 
@@ -245,7 +246,7 @@ class GemmArguments(RuntimeArguments):
 
     A (M, K) or (L, M, K), B (K, N) or (L, K, N), out (M, N) or (L, M, N); C broadcasts to out. A batch of 1, or a matrix
     without a batch dimension, is repeated for the whole batch. Strides may be any, but the elements of out must not overlap.
-    All memory is on one device. Nothing is copied; the object keeps its operands alive.
+    All memory is on one device. Nothing is copied; the object keeps its operands alive. A and B may be a gemmery.ScaledOperand.
 
     accumulator_type: the type of the accumulators; None: the default for A's and B's types
         (float32 for floating types of up to 32 bits, int32 for integers, float64).
@@ -262,8 +263,8 @@ class GemmArguments(RuntimeArguments):
 
     def __init__(
         self,
-        A: TensorLike,
-        B: TensorLike,
+        A: TensorLike | ScaledOperand,
+        B: TensorLike | ScaledOperand,
         out: TensorLike,
         accumulator_type: DTypeLike = None,
         *,
@@ -380,8 +381,8 @@ class GroupedGemmArguments(GemmArguments):
 
     def __init__(
         self,
-        A: TensorLike | list[TensorLike],
-        B: TensorLike | list[TensorLike],
+        A: TensorLike | ScaledOperand | list[TensorLike],
+        B: TensorLike | ScaledOperand | list[TensorLike],
         out: TensorLike | list[TensorLike],
         accumulator_type: DTypeLike = None,
         offsets: TensorLike | list[int] | None = None,
@@ -1282,3 +1283,15 @@ def pool_statistics(device: DeviceLike) -> dict[str, int]:
 
 def current_stream(tensors: Sequence[Tensor], roles: Sequence[str]) -> int:
     """The handle of the stream that the frameworks of tensors report as current."""
+
+def parse_scale_block(word: str) -> tuple[int, int]:
+    """(rows, k) of a scale's block by its name, 0 for all; ValueError for unknown names."""
+
+def scale_count(rows: int, k: int, block_rows: int, block_k: int, is_swizzled: bool) -> int:
+    """The number of scales of an operand of rows x k, with padding if they are swizzled."""
+
+def swizzle_scales(scales: TensorLike, out: TensorLike | None = None) -> Any:
+    """Copies scales (rows, blocks of k) to the swizzled layout; see gemmery.swizzle_scales."""
+
+def unswizzle_scales(swizzled: TensorLike, out: TensorLike) -> Any:
+    """The inverse of swizzle_scales."""

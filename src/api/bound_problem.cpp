@@ -6,6 +6,7 @@
 #include <gemmery/buffer.hpp>
 #include <gemmery/grouped.hpp>
 
+#include "api/companion_operands.hpp"
 #include "api/conv_operands.hpp"
 #include "api/epilogue_operands.hpp"
 #include "operation/groups.hpp"
@@ -97,13 +98,18 @@ GemmArguments bind_problem(const ProblemLine& line, const BoundOperands& operand
       .c = operands.c, .alpha = line.alpha, .beta = line.beta, .math = problem.math};
   options.epilogue = bind_epilogue(line, operands.epilogue);
   if (problem.convolution) return bind_convolution(line, operands, options);
-  if (!problem.groups)
-    return GemmArguments(operands.a, operands.b, operands.out, problem.accumulator, options);
+  const auto scaled = [&](const Tensor& a, const Tensor& b) {
+    return bind_companions(problem, a, b, operands.companions);
+  };
+  if (!problem.groups) {
+    const auto [a, b] = scaled(operands.a, operands.b);
+    return GemmArguments(a, b, operands.out, problem.accumulator, options);
+  }
   const bool are_shared = problem.groups->share_tensors();
   const Ragged ragged = problem.groups->ragged;
-  return GroupedGemmArguments(as_given(operands.a, are_shared && ragged != Ragged::n),
-                              as_given(operands.b, are_shared && ragged != Ragged::m),
-                              as_given(operands.out, are_shared && ragged != Ragged::k),
+  const auto [a, b] = scaled(as_given(operands.a, are_shared && ragged != Ragged::n),
+                             as_given(operands.b, are_shared && ragged != Ragged::m));
+  return GroupedGemmArguments(a, b, as_given(operands.out, are_shared && ragged != Ragged::k),
                               problem.accumulator,
                               offsets_of(problem, groups, operands.out.device()), options)
       .as_gemm();

@@ -15,11 +15,13 @@
 namespace gemmery::api {
 
 // Views of rank 3 of operands with the extents of `operation::product_extents`; those of the
-// epilogue in the order of `epilogue_tensors`.
+// epilogue in the order of `epilogue_tensors`, scales and zero points in that of
+// `companion_tensors`.
 struct BoundOperands {
   Tensor a, b, out;
   std::optional<Tensor> c;
   std::vector<Tensor> epilogue;
+  std::vector<Tensor> companions = {};
 };
 
 // The sizes of a grouped problem and their memory.

@@ -16,6 +16,7 @@
 #include <gemmery/stream.hpp>
 
 #include "api/bound_problem.hpp"
+#include "api/companion_operands.hpp"
 #include "api/conv_operands.hpp"
 #include "api/drawn_groups.hpp"
 #include "api/epilogue_operands.hpp"
@@ -119,7 +120,7 @@ inline Extents3 extents3(const operation::MatrixExtents& extents) {
 struct Placements {
   Placement a, b, out;
   std::optional<Placement> c;
-  std::vector<Placement> epilogue;
+  std::vector<Placement> epilogue, companions;
 
   explicit Placements(const GemmProblem& p)
       : a(memory_of_a(p).type, memory_of_a(p).extents),
@@ -128,10 +129,13 @@ struct Placements {
     if (p.c) c.emplace(*p.c, extents3(operation::addend_extents(p, *p.c)));
     for (const EpilogueTensor& tensor : epilogue_tensors(p))
       epilogue.emplace_back(tensor.type, tensor.extents);
+    for (const CompanionTensor& companion : companion_tensors(p))
+      companions.emplace_back(companion.type.values, companion.extents);
   }
   std::size_t bytes() const {
     std::size_t sum = a.all_bytes() + b.all_bytes() + out.all_bytes() + (c ? c->all_bytes() : 0);
     for (const Placement& place : epilogue) sum += place.all_bytes();
+    for (const Placement& place : companions) sum += place.all_bytes();
     return sum;
   }
 };
@@ -139,7 +143,7 @@ struct Placements {
 // One set of operands.
 struct OperandSet {
   Buffer a, b, out, c;
-  std::vector<Buffer> epilogue;
+  std::vector<Buffer> epilogue, companions;
 
   OperandSet(const Placements& places, Stream stream)
       : a(places.a.all_bytes(), stream),
@@ -147,6 +151,8 @@ struct OperandSet {
         out(places.out.all_bytes(), stream),
         c(places.c ? Buffer(places.c->all_bytes(), stream) : Buffer()) {
     for (const Placement& place : places.epilogue) epilogue.emplace_back(place.all_bytes(), stream);
+    for (const Placement& place : places.companions)
+      companions.emplace_back(place.all_bytes(), stream);
     put_pointers(places, stream);
   }
 
@@ -180,6 +186,10 @@ class OperandSets {
         pattern(places_.epilogue[i].type.dtype, seed)
             .spread(set.epilogue[i].data(), places_.epilogue[i].bytes, random_bits(seed, next++),
                     stream);
+      for (std::size_t i = 0; i < set.companions.size(); ++i)
+        pattern(places_.companions[i].type.dtype, seed)
+            .spread(set.companions[i].data(), places_.companions[i].bytes,
+                    random_bits(seed, next++), stream);
     }
     put_groups();
     synchronize(stream);
@@ -205,10 +215,13 @@ class OperandSets {
     std::vector<Tensor> epilogue;
     for (std::size_t i = 0; i < set.epilogue.size(); ++i)
       epilogue.push_back(places_.epilogue[i].view(set.epilogue[i].data(), device));
+    std::vector<Tensor> companions;
+    for (std::size_t i = 0; i < set.companions.size(); ++i)
+      companions.push_back(places_.companions[i].view(set.companions[i].data(), device));
     return bind_problem(
         line_,
         {places_.a.view(set.a.data(), device), places_.b.view(set.b.data(), device),
-         places_.out.view(set.out.data(), device), c, epilogue},
+         places_.out.view(set.out.data(), device), c, epilogue, companions},
         groups_ ? BoundGroups{&*groups_, bound_sizes(), gather_.data(), scatter_.data(), stream_}
                 : BoundGroups{});
   }

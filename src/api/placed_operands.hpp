@@ -182,7 +182,7 @@ class PlacedGroups {
 struct PlacedOperands {
   PlacedOperand a, b, out;
   std::optional<PlacedOperand> c;
-  std::vector<PlacedOperand> epilogue_inputs, epilogue_results;
+  std::vector<PlacedOperand> epilogue_inputs, epilogue_results, companions;
   PlacedGroups groups;
 
   PlacedOperands(TrialOperands& operands, const GemmProblem& problem, Stream stream)
@@ -191,6 +191,8 @@ struct PlacedOperands {
         out(operands.out, stream),
         groups(operands, stream) {
     if (operands.c) c.emplace(*operands.c, stream);
+    for (GuardedOperand& companion : operands.companions)
+      companions.emplace_back(companion, stream);
     const std::vector<EpilogueTensor> tensors = epilogue_tensors(problem);
     for (std::size_t i = 0; i < tensors.size(); ++i)
       (tensors[i].is_result ? epilogue_results : epilogue_inputs)
@@ -202,7 +204,9 @@ struct PlacedOperands {
     std::vector<Tensor> epilogue;
     for (const auto* const some : {&epilogue_inputs, &epilogue_results})
       for (const PlacedOperand& operand : *some) epilogue.push_back(operand.view());
-    return bind_problem(line, {a.view(), b.view(), out.view(), addend, epilogue},
+    std::vector<Tensor> scales;
+    for (const PlacedOperand& companion : companions) scales.push_back(companion.view());
+    return bind_problem(line, {a.view(), b.view(), out.view(), addend, epilogue, scales},
                         line.problem.groups ? groups.bound(*line.problem.groups) : BoundGroups{});
   }
   void fetch() {
@@ -210,12 +214,14 @@ struct PlacedOperands {
     b.fetch();
     out.fetch();
     if (c) c->fetch();
+    for (PlacedOperand& operand : companions) operand.fetch();
     for (PlacedOperand& operand : epilogue_inputs) operand.fetch();
     for (PlacedOperand& operand : epilogue_results) operand.fetch();
   }
   std::int64_t violations() const {
     std::int64_t count = a.changes() + b.changes() + out.changes_outside() +
                          (c ? c->changes() : 0) + groups.changes();
+    for (const PlacedOperand& operand : companions) count += operand.changes();
     for (const PlacedOperand& operand : epilogue_inputs) count += operand.changes();
     for (const PlacedOperand& operand : epilogue_results) count += operand.changes_outside();
     return count;

@@ -15,6 +15,7 @@
 #include <gemmery/family.hpp>
 
 #include "api/bound_problem.hpp"
+#include "api/companion_operands.hpp"
 #include "api/conv_operands.hpp"
 #include "api/group_surroundings.hpp"
 #include "api/placed_operands.hpp"
@@ -58,7 +59,7 @@ Numbers integers_of(DType dtype, std::int64_t limit) {
 // For C: large enough that integer outputs sometimes saturate.
 std::int64_t largest_addend(DType dtype) { return is_integer(dtype) ? 255 : 4; }
 
-enum class Role : std::uint8_t { a = 1, b, c, out, epilogue };
+enum class Role : std::uint8_t { a = 1, b, c, out, epilogue, companion = 100 };
 
 // The smallest normal number of a floating type, and a bound of its largest ones.
 double smallest_normal(DType dtype) {
@@ -171,9 +172,11 @@ class TrialRun {
     if (operands_.groups)
       groups = {&*operands_.groups, operands_.groups->here(),
                 operands_.groups->gather_bytes().data(), operands_.groups->scatter_bytes().data()};
-    const GemmArguments arguments = bind_problem(
-        trial_.line,
-        {operands_.a.here(), operands_.b.here(), operands_.out.here(), c, epilogue_here()}, groups);
+    const GemmArguments arguments =
+        bind_problem(trial_.line,
+                     {operands_.a.here(), operands_.b.here(), operands_.out.here(), c,
+                      epilogue_here(), views_of(operands_.companions)},
+                     groups);
     const bool exact = trial_.options.fill == Fill::integers && !trial_.nan_inputs &&
                        is_exact_with_integers(trial_.line, kernel_.operands());
     if (trial_.inspect) trial_.inspect(arguments);
@@ -216,11 +219,12 @@ class TrialRun {
     return count;
   }
 
-  std::vector<Tensor> epilogue_here() const {
+  static std::vector<Tensor> views_of(const std::vector<GuardedOperand>& operands) {
     std::vector<Tensor> tensors;
-    for (const GuardedOperand& operand : operands_.epilogue) tensors.push_back(operand.here());
+    for (const GuardedOperand& operand : operands) tensors.push_back(operand.here());
     return tensors;
   }
+  std::vector<Tensor> epilogue_here() const { return views_of(operands_.epilogue); }
 
   // out and the results of an epilogue.
   std::vector<const GuardedOperand*> results() const {
@@ -309,6 +313,8 @@ DrawnGroups draw_groups(const Trial& trial) {
   double bytes = span_bytes(a.type, a.extents) + span_bytes(b.type, b.extents) +
                  span_bytes(p.out, extents_out(p));
   if (p.c) bytes += span_bytes(*p.c, extents_c(p));
+  for (const CompanionTensor& companion : companion_tensors(p))
+    bytes += span_bytes(companion.type.values, companion.extents);
   for (const EpilogueTensor& tensor : epilogue_tensors(p))
     bytes += span_bytes(tensor.type, tensor.extents);
   throw Error({.kind = ErrorKind::out_of_memory,
@@ -357,6 +363,13 @@ TrialOperands::TrialOperands(const Trial& trial, const OperandRules& rules)
   } else {
     out.poison_elements();
   }
+  for (const CompanionTensor& companion : companion_tensors(trial.line.problem)) {
+    companions.emplace_back(
+        place(trial, companion.type.values, companion.extents, Surroundings::poison));
+    companions.back().fill(companion_numbers(
+        companion, random_bits(trial.options.seed,
+                               static_cast<std::uint64_t>(Role::companion) + companions.size())));
+  }
   for (const EpilogueTensor& tensor : epilogue_tensors(trial.line.problem)) {
     epilogue.emplace_back(place(trial, tensor.type, tensor.extents,
                                 tensor.is_result ? Surroundings::canary : Surroundings::poison));
@@ -390,6 +403,7 @@ VerifyReport run_trial(const Trial& trial, const Kernel& kernel) try {
 
 bool is_exact_with_integers(const ProblemLine& line, const OperandRules& rules) {
   if (line.problem.epilogue != default_epilogue) return false;  // epilogues are judged by intervals
+  if (!line.problem.a_companions.empty() || !line.problem.b_companions.empty()) return false;
   if (!is_quarter(line.alpha) || !is_quarter(line.beta)) return false;
   const auto factor = static_cast<double>(largest_factor(line, rules));
   const double sum = static_cast<double>(line.problem.k) * factor * factor;

@@ -45,9 +45,10 @@ bool is_exact_with_integers(const ProblemLine& line, const OperandRules& rules);
 // The operands of a trial in host memory, filled.
 struct TrialOperands {
   GuardedOperand a, b, out;
-  std::optional<GuardedOperand> c;       // nothing if C is out
-  std::vector<GuardedOperand> epilogue;  // its tensors, in the order of `epilogue_tensors`
-  std::optional<DrawnGroups> groups;     // elements in no group are poisoned
+  std::optional<GuardedOperand> c;         // nothing if C is out
+  std::vector<GuardedOperand> epilogue;    // its tensors, in the order of `epilogue_tensors`
+  std::vector<GuardedOperand> companions;  // in the order of `companion_tensors`
+  std::optional<DrawnGroups> groups;       // elements in no group are poisoned
 
   TrialOperands(const Trial& trial, const OperandRules& rules);
 };

@@ -16,6 +16,7 @@
 #include "operation/matrix.hpp"
 #include "operation/overlap.hpp"
 #include "operation/refusal.hpp"
+#include "operation/scaled_sums.hpp"
 #include "operation/shapes.hpp"
 
 namespace gemmery {
@@ -345,10 +346,17 @@ std::vector<GemmArguments> validate_list(const std::vector<GroupedProblem>& prob
 
 GroupedGemmArguments::GroupedGemmArguments(const Tensor& A, const Tensor& B, const Tensor& out,
                                            DType accumulator_type, const GroupOffsets& offsets,
+                                           const GemmOptions& options)
+    : GroupedGemmArguments(ScaledOperand(A), ScaledOperand(B), out, accumulator_type, offsets,
+                           options) {}
+
+GroupedGemmArguments::GroupedGemmArguments(const ScaledOperand& A, const ScaledOperand& B,
+                                           const Tensor& out, DType accumulator_type,
+                                           const GroupOffsets& offsets,
                                            const GemmOptions& options) {
-  Groups groups = form_of({A, B, out}, offsets);
-  gemm_.a_ = as_batch({"A", A}, "(T, K), (G, M, K) or (M, T)");
-  gemm_.b_ = as_batch({"B", B}, "(G, K, N), (K, T) or (T, N)");
+  Groups groups = form_of({A.quantized, B.quantized, out}, offsets);
+  gemm_.a_ = as_batch({"A", A.quantized}, "(T, K), (G, M, K) or (M, T)");
+  gemm_.b_ = as_batch({"B", B.quantized}, "(G, K, N), (K, T) or (T, N)");
   gemm_.out_ = as_batch({"out", out}, "(T, N), (M, T) or (G, M, N)");
   const auto& [a, b, d] = std::tie(gemm_.a_, gemm_.b_, gemm_.out_);
   require_extent("B", "rows (K)", a.extent(2), "A columns", b.extent(1));
@@ -372,6 +380,8 @@ GroupedGemmArguments::GroupedGemmArguments(const Tensor& A, const Tensor& B, con
     require_extent("B", "matrices (G)", count, "out", b.extent(0));
   }
   gemm_.problem_.groups = groups;
+  gemm_.problem_.l = count;
+  gemm_.bind_companions(A, B);
   const Tensor domain =
       operation::with_strides(d, {count, d.extent(1), d.extent(2)},
                               {d.extent(0) == count ? d.stride(0) : 0, d.stride(1), d.stride(2)});
@@ -393,6 +403,7 @@ GroupedGemmArguments::GroupedGemmArguments(const Tensor& A, const Tensor& B, con
   if (groups.are_on_host) memory->sizes = keep_copy(offsets.sizes, *memory);
   operation::check_sizes_apart(memory->sizes, gemm_.out_);
   gemm_.groups_ = memory;
+  gemm_.scaled_sums_ = operation::ScaleBinder::bind(gemm_);
   if (offsets.check || groups.are_on_host) {
     const auto slices = operation::read_groups(gemm_);
     if (offsets.check && gemm_.device().is_cpu()) operation::check_indices(gemm_, slices);

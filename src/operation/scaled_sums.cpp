@@ -170,6 +170,7 @@ std::shared_ptr<const GemmArguments> ScaleBinder::bind(const GemmArguments& argu
   auto scaled = std::make_shared<GemmArguments>(arguments);
   scaled->problem_ = rewrite(problem, scales);
   scaled->is_with_scaled_sums_ = true;
+  scaled->scaled_sums_.reset();
   scaled->alpha_ = 1;
   scaled->beta_ = 0;
   scaled->c_.reset();

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names and sizes of scales.
+#include <gemmery/scale_conversion.hpp>
 #include <gemmery/scales.hpp>
 
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <utility>
 
+#include "device/abi/scale_layout.hpp"
 #include "operation/companions.hpp"
+#include "operation/refusal.hpp"
 
 namespace gemmery {
 namespace {
@@ -65,6 +69,64 @@ std::int64_t scale_count(std::int64_t rows, std::int64_t k, ScaleBlock block,
 
 std::int64_t swizzled_scale_count(std::int64_t rows, std::int64_t k, ScaleBlock block) noexcept {
   return scale_count(rows, k, block, ScaleLayout::swizzled_128x4);
+}
+
+namespace {
+
+// Both layouts of scales that a conversion copies between.
+struct ScalePair {
+  const Tensor& linear;
+  const Tensor& swizzled;
+};
+
+void check_pair(const ScalePair& pair) {
+  const auto& [linear, swizzled] = pair;
+  if (linear.rank() != 2)
+    operation::refuse("scales", "rank 2 (rows, blocks of k)", to_string(linear));
+  if (is_packed(linear.dtype()) || linear.dtype() != swizzled.dtype())
+    operation::refuse(
+        "scales", "one type of whole bytes in both layouts",
+        std::string(name(linear.dtype())) + " and " + std::string(name(swizzled.dtype())));
+  const std::int64_t count = swizzled_scale_count(linear.extent(0), linear.extent(1), {1, 1});
+  if (swizzled.element_count() != count ||
+      byte_range(swizzled).last - byte_range(swizzled).first !=
+          static_cast<std::uintptr_t>(count) * byte_width(linear.dtype()))
+    operation::refuse("swizzled scales", std::to_string(count) + " packed values",
+                      to_string(swizzled));
+  if (!linear.device().is_cpu() || !swizzled.device().is_cpu())
+    operation::refuse("scales", "memory of the CPU", to_string(linear.device()), "copy them",
+                      ErrorKind::unsupported);
+}
+
+// Calls copy(linear element, swizzled element) for every scale.
+template <class Copy>
+void for_each_scale(const ScalePair& pair, const Copy& copy) {
+  const auto width = static_cast<std::int64_t>(byte_width(pair.linear.dtype()));
+  const std::int64_t tiles = abi::swizzled_tiles(pair.linear.extent(1));
+  auto* const linear = static_cast<std::byte*>(pair.linear.data());
+  auto* const swizzled = static_cast<std::byte*>(pair.swizzled.data());
+  for (std::int64_t row = 0; row < pair.linear.extent(0); ++row)
+    for (std::int64_t block = 0; block < pair.linear.extent(1); ++block)
+      copy(linear + width * (row * pair.linear.stride(0) + block * pair.linear.stride(1)),
+           swizzled + width * abi::swizzled_offset(row, block, tiles));
+}
+
+}  // namespace
+
+void swizzle_scales(const Tensor& scales, const Tensor& swizzled) {
+  const ScalePair pair{scales, swizzled};
+  check_pair(pair);
+  const std::size_t width = byte_width(scales.dtype());
+  if (swizzled.element_count() > 0)
+    std::memset(swizzled.data(), 0, static_cast<std::size_t>(swizzled.element_count()) * width);
+  for_each_scale(pair, [&](const std::byte* from, std::byte* to) { std::memcpy(to, from, width); });
+}
+
+void unswizzle_scales(const Tensor& swizzled, const Tensor& scales) {
+  const ScalePair pair{scales, swizzled};
+  check_pair(pair);
+  const std::size_t width = byte_width(scales.dtype());
+  for_each_scale(pair, [&](std::byte* to, const std::byte* from) { std::memcpy(to, from, width); });
 }
 
 }  // namespace gemmery

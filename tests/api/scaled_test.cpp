@@ -2,6 +2,9 @@
 // Scaled GEMMs on the CPU against their formula in double.
 #include <gemmery/discovery.hpp>
 #include <gemmery/dtype.hpp>
+#include <gemmery/error.hpp>
+#include <gemmery/grouped.hpp>
+#include <gemmery/scale_conversion.hpp>
 #include <gemmery/verify.hpp>
 
 #include <gtest/gtest.h>
@@ -111,7 +114,10 @@ TEST_F(ScaledGemm, any_blocks_and_types) {
     };
     const std::int64_t m = 1 + draw(20), n = 4 + 4 * draw(5), k = 4 + 4 * draw(18);
     Owned a = operand(types[draw(10)], m, k);
-    Owned b = operand(types[draw(10)], k, n);
+    // Integers times integers have floating-point sums only if a scale varies along k.
+    DType b_type = types[draw(10)];
+    if (is_integer(a.dtype) && is_integer(b_type)) b_type = DType::bfloat16;
+    Owned b = operand(b_type, k, n);
     Owned out(DType::float32, {m, n});
     const ScaleBlock a_block{static_cast<std::int32_t>(draw(5)),
                              static_cast<std::int32_t>(draw(40))};
@@ -216,6 +222,80 @@ TEST_F(ScaledGemm, scales_of_rows_multiply_sums_before_alpha) {
   sa.set(2, std::nan(""));
   arguments.set_scalars(0, 0);
   expect_exact(arguments, out, [](std::int64_t, std::int64_t) { return 0.0; });
+}
+
+// 2^-127, 2^127 and NaN as scales of three rows: NaN stays in its row.
+TEST_F(ScaledGemm, row_43_extreme_scales_of_mx) {
+  const std::int64_t m = 3, n = 8, k = 32;
+  Owned a = operand(DType::float8_e4m3fn, m, k), b(DType::float8_e4m3fn, {k, n});
+  fill(b, [&] { return 1.0; });
+  Owned scale(DType::float8_e8m0fnu, {m, 1}), out(DType::float64, {m, n});
+  const std::uint8_t codes[] = {0x00, 0xfe, 0xff};
+  for (std::int64_t row = 0; row < m; ++row) scale.code(row) = codes[row];
+  const GemmArguments arguments(ScaledOperand(a.view(), {{scale.view(), scale_block::mx, strided}}),
+                                b.view(), out.view(), DType::float64);
+  for (const Kernel& kernel : get_kernels(arguments)) {
+    kernel.run(arguments, {.stream = Stream::cpu()});
+    for (std::int64_t column = 0; column < n; ++column) {
+      for (std::int64_t row = 0; row < 2; ++row) {
+        double sum = 0;
+        for (std::int64_t d = 0; d < k; ++d) sum += a.get(row * k + d);
+        EXPECT_EQ(out.get(row * n + column), sum * e8m0(codes[row])) << kernel.name();
+      }
+      EXPECT_TRUE(std::isnan(out.get(2 * n + column))) << kernel.name();
+    }
+  }
+}
+
+// A negative scale, and one of 0, are applied as they are.
+TEST_F(ScaledGemm, row_32_negative_scales_and_zero) {
+  Owned a = operand(DType::float8_e4m3fn, 5, 40), b = operand(DType::float8_e5m2, 40, 6);
+  Owned scale(DType::float32, {1}), out(DType::float32, {5, 6});
+  for (const double value : {-3.0, 0.0, 0.5}) {
+    scale.set(0, value);
+    const GemmArguments arguments(
+        ScaledOperand(a.view(), {{scale.view(), scale_block::tensor, strided}}), b.view(),
+        out.view());
+    expect_exact(arguments, out, [&](std::int64_t row, std::int64_t column) {
+      double sum = 0;
+      for (std::int64_t d = 0; d < 40; ++d) sum += a.get(row * 40 + d) * b.get(d * 6 + column);
+      return sum * value;
+    });
+  }
+}
+
+// Grouped rows, whose scales follow A's rows; B's are per group.
+TEST_F(ScaledGemm, row_34_scales_of_grouped_rows) {
+  const std::int64_t total = 12, n = 8, k = 32, groups = 3;
+  Owned a = operand(DType::float8_e4m3fn, total, k), b(DType::float8_e4m3fn, {groups, k, n});
+  for (std::int64_t i = 0; i < groups * k * n; ++i) b.set(i, small_integer());
+  Owned sa = scales(DType::float32, total, 1), sb(DType::float32, {groups, 1, n});
+  for (std::int64_t i = 0; i < groups * n; ++i) sb.set(i, power());
+  Owned out(DType::float32, {total, n});
+  const std::vector<std::int32_t> ends{5, 5, 12};
+  const GroupedGemmArguments grouped(
+      ScaledOperand(a.view(), {{sa.view(), scale_block::row, strided}}),
+      ScaledOperand(b.view(), {{sb.view(), scale_block::row, strided}}), out.view(), DType::float32,
+      {.sizes = std::span<const std::int32_t>(ends)});
+  expect_exact(grouped.as_gemm(), out, [&](std::int64_t row, std::int64_t column) {
+    const std::int64_t group = row < 5 ? 0 : 2;
+    double sum = 0;
+    for (std::int64_t d = 0; d < k; ++d)
+      sum += a.get(row * k + d) * b.get((group * k + d) * n + column);
+    return sum * sa.get(row) * sb.get(group * n + column);
+  });
+}
+
+TEST_F(ScaledGemm, conversions_of_layouts_are_inverse) {
+  const std::int64_t rows = 130, blocks = 6;
+  Owned linear = scales(DType::float8_e8m0fnu, rows, blocks),
+        again(DType::float8_e8m0fnu, {rows, blocks});
+  Owned tiles(DType::float8_e8m0fnu, {swizzled_scale_count(rows, blocks, {1, 1})});
+  swizzle_scales(linear.view(), tiles.view());
+  EXPECT_EQ(tiles.code(abi::swizzled_offset(129, 5, 2)), linear.code(129 * blocks + 5));
+  unswizzle_scales(tiles.view(), again.view());
+  EXPECT_EQ(again.bytes, linear.bytes);
+  EXPECT_THROW(swizzle_scales(linear.view(), again.view()), Error);
 }
 
 TEST_F(ScaledGemm, kernels_are_found_by_their_names) {

@@ -3,6 +3,7 @@
 // which designs are legal.
 #pragma once
 
+#include <device/abi/companions.hpp>
 #include <device/abi/conv_phases.hpp>
 #include <device/abi/dtype.hpp>
 #include <device/abi/group_schedule.hpp>
@@ -44,7 +45,9 @@ struct SimtDesign {
   bool has_c;
   IndexedExtent indexed = IndexedExtent::none;
   ConvolutionKind convolution = ConvolutionKind::none;
-  bool has_phases = false;  // a dgrad with a stride
+  bool has_phases = false;           // a dgrad with a stride
+  CompanionTypes a_companions = {};  // read in the mainloop
+  CompanionTypes b_companions = {};
 
   bool operator==(const SimtDesign&) const = default;
 };
@@ -87,6 +90,7 @@ constexpr int least_blocks_per_multiprocessor(const SimtDesign& design) {
                              design.c_contiguity == Contiguity::row_major;
   const bool is_light =
       design.has_c ? is_copied && is_wide && has_wide_rows : is_copied || has_wide_halves;
+  if (design.a_companions.are_used() || design.b_companions.are_used()) return 1;
   const bool is_small =
       design.thread_m * design.thread_n * word_bytes(design) <= 256 && thread_count(design) <= 256;
   return is_small && is_light && word_bytes(design) == 4 ? 2 : 1;
@@ -196,7 +200,9 @@ GEMMERY_HOST_DEVICE
 constexpr bool accepts_operand(DType accumulator, DType operand) {
   const bool is_known =
       operand == DType::float64 || is_byte_integer(operand) || is_simt_float(operand);
-  return is_known && accumulator_of(operand) == accumulator;
+  // float32 accumulators take integers that scales turn into floats, or that multiply floats.
+  const bool is_decoded = accumulator == DType::float32 && is_byte_integer(operand);
+  return is_known && (is_decoded || accumulator_of(operand) == accumulator);
 }
 
 GEMMERY_HOST_DEVICE

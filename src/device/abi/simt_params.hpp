@@ -2,6 +2,7 @@
 // The run-time parameters of a simt kernel, byte for byte as the host passes them.
 #pragma once
 
+#include <device/abi/companions.hpp>
 #include <device/abi/conv_phases.hpp>
 #include <device/abi/host_device.hpp>
 #include <device/abi/tile_order.hpp>
@@ -31,6 +32,13 @@ struct SimtParams {
   unsigned k;
   unsigned batches;
   TileOrder order;  // of one matrix
+};
+
+/// Operands with scales and zero points.
+struct SimtScaledParams {
+  SimtParams gemm;
+  CompanionsParams a;
+  CompanionsParams b;
 };
 
 /// A convolution. The window of an operand that is a plain matrix is not used.

@@ -16,6 +16,7 @@
 #include <device/abi/groups.hpp>
 #include <device/abi/simt_design.hpp>
 #include <device/abi/simt_params.hpp>
+#include <device/copy/scale_operand.cuh>
 #include <device/copy/stage_operand.cuh>
 #include <device/epilogue/indexed_tile.cuh>
 #include <device/epilogue/linear_combination.cuh>
@@ -87,16 +88,24 @@ struct SimtWindows {
   const abi::WindowParams* b;
 };
 
+/// The scales and zero points of the operands, if the kernel reads them.
+struct SimtCompanions {
+  const abi::CompanionsParams* a;
+  const abi::CompanionsParams* b;
+};
+
 template <abi::SimtDesign design>
 class SimtGemm {
  public:
   /// m and n of `params` are the ends of the product's rows and columns; k is its extent of k.
   __device__ SimtGemm(const abi::SimtParams& params, char* shared, const SimtOrigin& origin = {},
-                      const SimtIndices& indices = {}, const SimtWindows& windows = {})
+                      const SimtIndices& indices = {}, const SimtWindows& windows = {},
+                      const SimtCompanions& companions = {})
       : params_(params),
         origin_(origin),
         indices_(indices),
         windows_(windows),
+        companions_(companions),
         shared_(*reinterpret_cast<Shared*>(shared)),
         place_(place_of_thread<design>(thread())),
         first_a_(&shared_.slots[0].a[place_.slice * k_words_per_slice][place_.row]),
@@ -148,6 +157,8 @@ class SimtGemm {
   using Number = typename Arithmetic::Accumulator;
   static constexpr bool is_indexed =
       design.indexed != abi::IndexedExtent::none || design.has_phases;
+  static constexpr bool is_scaled =
+      design.a_companions.are_used() || design.b_companions.are_used();
   static constexpr bool gathers_a = design.indexed == abi::IndexedExtent::rows;
   static constexpr bool gathers_b = design.indexed == abi::IndexedExtent::columns;
   static constexpr bool has_pixels_of_a = design.convolution == abi::ConvolutionKind::fprop ||
@@ -275,6 +286,7 @@ class SimtGemm {
     };
 
     unsigned slot = 0;
+    unsigned first_k = 0;  // of the block in `slot`
     Word a[2][design.thread_m];
     Word b[2][design.thread_n];
     const unsigned blocks = abi::tiles_along(params_.k, design.tile_k);
@@ -286,6 +298,7 @@ class SimtGemm {
         store();
         if (round == ahead - 1) {
           wait_for_block();
+          scale_block(tile, slot, first_k);
           load_fragments(a[0], b[0], slot, 0);
         }
         continue;
@@ -299,6 +312,8 @@ class SimtGemm {
           store();
           wait_for_block();
           slot = next_slot(slot);
+          first_k += static_cast<unsigned>(design.tile_k);
+          scale_block(tile, slot, first_k);
           next_k = 0;
         }
         load_fragments(a[0], b[0], slot, next_k);
@@ -308,6 +323,26 @@ class SimtGemm {
     ptx::cp_async_wait_group<0>();
     __syncthreads();  // waits until every thread has read its last operands; the slots are reused
                       // for other data
+  }
+
+  /// Scales the operands of a block that has arrived, in place.
+  __device__ void scale_block(const abi::TilePosition& tile, unsigned slot, unsigned first_k) {
+    if constexpr (is_scaled) {
+      auto& block =
+          *reinterpret_cast<typename Shared::Slot*>(reinterpret_cast<char*>(&shared_) + slot);
+      constexpr int threads = abi::thread_count(design);
+      if constexpr (design.a_companions.are_used())
+        scale_words<design.a_companions, design.tile_m, design.tile_k,
+                    abi::staged_pitch(design, design.tile_m), threads>(
+            &block.a[0][0], *companions_.a,
+            {tile.batch, first_row(tile), params_.m, first_k, params_.k});
+      if constexpr (design.b_companions.are_used())
+        scale_words<design.b_companions, design.tile_n, design.tile_k,
+                    abi::staged_pitch(design, design.tile_n), threads>(
+            &block.b[0][0], *companions_.b,
+            {tile.batch, first_column(tile), params_.n, first_k, params_.k});
+      __syncthreads();  // waits for the scaled elements of all threads
+    }
   }
 
   /// Slots are identified by their offset in bytes.
@@ -365,6 +400,7 @@ class SimtGemm {
   const SimtOrigin origin_;
   const SimtIndices indices_;
   const SimtWindows windows_;
+  const SimtCompanions companions_;
   Shared& shared_;
   const SimtPlace place_;
   const Word* const first_a_;  // the thread's first operands in the first slot
@@ -375,12 +411,13 @@ class SimtGemm {
 /// Calls visit(gemm, tile) for the tiles of this block.
 template <abi::SimtDesign design, class Visit>
 __device__ __forceinline__ void for_each_simt_tile(const abi::SimtParams& params, Visit&& visit,
-                                                   const SimtWindows& windows = {}) {
+                                                   const SimtWindows& windows = {},
+                                                   const SimtCompanions& companions = {}) {
   static_assert(abi::find_fault(design) == abi::SimtFault::none,
                 "find_fault names the field of the design to change");
   static_assert(sizeof(SimtShared<design>) == abi::stage_bytes(design) * design.stages);
   extern __shared__ __align__(16) char shared[];
-  SimtGemm<design> gemm(params, shared, {}, {}, windows);
+  SimtGemm<design> gemm(params, shared, {}, {}, windows, companions);
 #pragma unroll 1
   for (unsigned batch = blockIdx.y; batch < params.batches; batch += gridDim.y) {
 #pragma unroll 1

@@ -91,12 +91,14 @@ std::string gemm_name(std::string_view head, const OperandRules& rules, std::str
 }
 
 std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_view head,
-                                            std::size_t design_words) {
+                                            std::size_t design_words, bool takes_companions) {
   constexpr std::size_t first_design_word = 6;
   const auto epilogue = kernel::take_epilogue_suffix(name);
   if (!epilogue) return std::nullopt;
   const auto companions = kernel::take_companion_suffix(name);
   if (!companions) return std::nullopt;
+  if (!takes_companions && (companions->a.are_used() || companions->b.are_used()))
+    return std::nullopt;
   const auto words = split(name, '_');
   const std::size_t without_c = first_design_word + design_words;
   if (words.size() < without_c || words.size() > without_c + 1) return std::nullopt;
@@ -106,13 +108,16 @@ std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_v
   const auto out = read_rule(words[4]);
   const auto accumulator = parse_dtype(words[5].substr(4));
   if (!a || !b || !out || !accumulator) return std::nullopt;
-  GemmNameParts parts{
-      .rules = {.a = *a, .b = *b, .c = {}, .out = *out, .accumulator = *accumulator},
-      .design = {words.begin() + first_design_word,
-                 words.begin() + static_cast<std::ptrdiff_t>(without_c)},
-      .epilogue = *epilogue};
-  parts.rules.a_companions = companions->a;
-  parts.rules.b_companions = companions->b;
+  GemmNameParts parts{.rules = {.a = *a,
+                                .b = *b,
+                                .c = {},
+                                .out = *out,
+                                .accumulator = *accumulator,
+                                .a_companions = companions->a,
+                                .b_companions = companions->b},
+                      .design = {words.begin() + first_design_word,
+                                 words.begin() + static_cast<std::ptrdiff_t>(without_c)},
+                      .epilogue = *epilogue};
   if (words.size() == without_c) return parts;
   const auto c = words.back().starts_with("c-") ? read_rule(words.back().substr(2)) : std::nullopt;
   if (!c) return std::nullopt;

@@ -32,7 +32,8 @@ struct GemmNameParts {
   EpilogueId epilogue = default_epilogue;
 };
 std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_view head,
-                                            std::size_t design_words);
+                                            std::size_t design_words,
+                                            bool takes_companions = false);
 
 // The types that a kernel computes with, in the form of the problem grammar.
 std::string class_line(const OperandRules& rules);

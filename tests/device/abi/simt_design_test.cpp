@@ -88,7 +88,7 @@ TEST(SimtDesign, each_illegal_field_is_named) {
   const Refusal refusals[] = {
       {"a f64 operand in f32", [](SimtDesign& d) { d.a = DType::float64; },
        SimtFault::operand_types},
-      {"b an integer beside a float", [](SimtDesign& d) { d.b = DType::int8; },
+      {"b an integer of 32 bits", [](SimtDesign& d) { d.b = DType::int32; },
        SimtFault::operand_types},
       {"accumulation in f16", [](SimtDesign& d) { d.accumulator = DType::float16; },
        SimtFault::operand_types},

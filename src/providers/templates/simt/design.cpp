@@ -72,6 +72,19 @@ abi::Contiguity contiguity(LayoutRule rule) noexcept {
   return abi::Contiguity::none;
 }
 
+abi::CompanionTypes companion_types(const CompanionRules& rules) noexcept {
+  abi::CompanionTypes types;
+  for (std::size_t i = 0; i < rules.scales.size(); ++i) {
+    if (!rules.scales[i].is_used()) break;
+    types.scales[i] = abi_type(rules.scales[i].dtype());
+    types.are_swizzled[i] = rules.scales[i].layout() == ScaleLayout::swizzled_128x4;
+    ++types.scale_count;
+  }
+  types.has_zero_point = rules.zero_point.is_used();
+  if (types.has_zero_point) types.zero_point = abi_type(rules.zero_point.dtype());
+  return types;
+}
+
 int word_bytes(SimtArithmetic arithmetic) noexcept {
   return arithmetic == SimtArithmetic::f64 ? 8 : 4;
 }
@@ -233,7 +246,9 @@ abi::SimtDesign simt_design(const OperandRules& rules, const SimtTile& tile) noe
           .has_c = rules.has_c,
           .indexed = indexed_extent(tile.form),
           .convolution = convolution_kind(tile.form),
-          .has_phases = tile.form == SimtForm::strided_dgrad};
+          .has_phases = tile.form == SimtForm::strided_dgrad,
+          .a_companions = companion_types(rules.a_companions),
+          .b_companions = companion_types(rules.b_companions)};
 }
 
 abi::SimtDesign simt_design(const Kernel& kernel) noexcept {
@@ -264,16 +279,19 @@ std::string simt_name(const Kernel& kernel) {
 
 std::optional<SimtParts> parse_simt_name(std::string_view name) {
   const std::string head = fmt::format("simt{}", simt_version);
-  auto name_parts = read_gemm_name(name, head, 5);
+  auto name_parts = read_gemm_name(name, head, 5, /*takes_companions=*/true);
   const auto* const word =
       name_parts ? std::ranges::find(form_words, name_parts->design[4]) : form_words.end();
   const bool has_form = word != form_words.end() && !word->empty();
-  if (!has_form) name_parts = read_gemm_name(name, head, 4);
+  if (!has_form) name_parts = read_gemm_name(name, head, 4, /*takes_companions=*/true);
   if (!name_parts) return std::nullopt;
   const auto& words = name_parts->design;
   auto tile = read_tile(words[0], words[1], words[2], words[3]);
   if (tile && has_form) tile->form = static_cast<SimtForm>(word - form_words.begin());
   if (!tile || !is_nonzero(*tile)) return std::nullopt;
+  const OperandRules& rules = name_parts->rules;
+  const bool is_scaled = rules.a_companions.are_used() || rules.b_companions.are_used();
+  if (is_scaled && tile->form != SimtForm::gemm) return std::nullopt;
   if (!abi::is_legal(simt_design(name_parts->rules, *tile))) return std::nullopt;
   return SimtParts{.rules = name_parts->rules, .tile = *tile, .epilogue = name_parts->epilogue};
 }

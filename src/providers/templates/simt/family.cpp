@@ -228,6 +228,17 @@ void walk(std::span<const OperandRule> a, std::span<const OperandRule> b,
   }
 }
 
+OperandRules with_companions(OperandRules rules, const GemmProblem& problem) {
+  rules.a_companions = kernel::companion_rules(problem.a_companions);
+  rules.b_companions = kernel::companion_rules(problem.b_companions);
+  return rules;
+}
+
+// The time of scaled operands relative to that of plain ones. An estimate: not timed on a device.
+double scaling_factor(const GemmProblem& problem) {
+  return (problem.a_companions.empty() ? 1 : 1.5) * (problem.b_companions.empty() ? 1 : 1.5);
+}
+
 DType accumulator_of(SimtArithmetic arithmetic) {
   switch (arithmetic) {
     case SimtArithmetic::f32:
@@ -241,6 +252,10 @@ DType accumulator_of(SimtArithmetic arithmetic) {
 }
 
 }  // namespace
+
+bool SimtFamily::takes_companions(const GemmProblem& problem) const noexcept {
+  return !problem.groups && !problem.convolution;
+}
 
 bool SimtFamily::takes_groups(const Groups& groups) const noexcept {
   return divides_tensors(groups) || is_list(groups);
@@ -280,8 +295,10 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
       if (!holds_whole_runs(rules.out, tile, arithmetic, problem)) return;
       if (!holds_whole_channels(rules, problem)) return;
       if (rules.has_c && !holds_whole_runs(rules.c, tile, arithmetic, problem)) return;
-      kernels.emplace_back(Kernel(*this, rules, design, problem.epilogue),
-                           prediction.microseconds(tile, rules) * padding + finding);
+      const OperandRules scaled = with_companions(rules, problem);
+      kernels.emplace_back(
+          Kernel(*this, scaled, design, problem.epilogue),
+          prediction.microseconds(tile, rules) * padding * scaling_factor(problem) + finding);
     };
     walk(a.span(), b.span(), out.span(), c_rules, problem.accumulator, std::span(&tile, 1), add);
   }
@@ -333,7 +350,7 @@ void SimtFamily::explain(const Query& query, std::vector<Reason>& reasons) const
   if (!reason.failed.empty()) {
     // The same problem, if its arithmetic is one that the family supports.
     GemmProblem served = query.problem;
-    served.accumulator = default_accumulator(served.a.dtype, served.b.dtype);
+    served.accumulator = default_accumulator(served);
     served.math = Math::native;
     match({served, query.device}, kernels);
     std::ranges::sort(kernels, {}, &RankedKernel::predicted_us);

@@ -52,6 +52,28 @@ abi::SimtParams gemm_params(const GemmArguments& arguments, const abi::SimtDesig
                                         abi::tiles_along(n, design.tile_n), 1)};
 }
 
+abi::CompanionParams companion_params(const CompanionType& type, const Tensor& view,
+                                      std::int64_t k) {
+  const std::int64_t blocks = type.block.k == 0 ? 1 : (k + type.block.k - 1) / type.block.k;
+  return {.data = view.data(),
+          .batch_stride = type.values.batch_stride,
+          .row_stride = type.values.row_stride,
+          .k_stride = type.values.column_stride,
+          .row_block = static_cast<unsigned>(type.block.rows),
+          .k_block = static_cast<unsigned>(type.block.k),
+          .tiles = type.layout == ScaleLayout::swizzled_128x4 ? abi::swizzled_tiles(blocks) : 0};
+}
+
+abi::CompanionsParams companions_params(const OperandCompanions& types,
+                                        const BoundCompanions& memory, std::int64_t k) {
+  abi::CompanionsParams params{};
+  for (std::size_t i = 0; i < types.scales.size(); ++i)
+    params.scales[i] = companion_params(types.scales[i], memory.scales[i], k);
+  if (types.zero_point)
+    params.zero_point = companion_params(*types.zero_point, *memory.zero_point, k);
+  return params;
+}
+
 abi::SimtConvParams conv_params(const GemmArguments& arguments, abi::SimtParams gemm) {
   const GemmProblem& problem = arguments.problem();
   // A stride of 1 has one phase, even without a tap that reaches out.
@@ -120,6 +142,11 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
           abi::SimtPhaseParams{.conv = conv, .phases = phase_params(problem, design.tile_m)});
     else
       plan.set_parameters(conv);
+  } else if (!problem.a_companions.empty() || !problem.b_companions.empty()) {
+    plan.set_parameters(abi::SimtScaledParams{
+        .gemm = gemm,
+        .a = companions_params(problem.a_companions, arguments.a_companions(), problem.k),
+        .b = companions_params(problem.b_companions, arguments.b_companions(), problem.k)});
   } else {
     plan.set_parameters(gemm);
   }

@@ -54,6 +54,17 @@ std::string_view text_of(abi::ConvolutionKind kind) {
 
 std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtype)); }
 
+// The companions of one operand.
+std::string text_of(std::string_view field, const abi::CompanionTypes& types) {
+  if (!types.are_used()) return {};
+  return fmt::format(
+      ",\n    .{} = {{.scale_count = {}, .scales = {{DType::{}, DType::{}}}, .are_swizzled = {{{}, "
+      "{}}}, .has_zero_point = {}, .zero_point = DType::{}}}",
+      field, types.scale_count, text_of(types.scales[0]), text_of(types.scales[1]),
+      types.are_swizzled[0], types.are_swizzled[1], types.has_zero_point,
+      text_of(types.zero_point));
+}
+
 std::string design_text(const abi::SimtDesign& d) {
   return fmt::format(
       "{{.a = DType::{}, .b = DType::{}, .c = DType::{}, .out = DType::{}, .accumulator = "
@@ -63,13 +74,14 @@ std::string design_text(const abi::SimtDesign& d) {
       "    .a_vector_bytes = {}, .b_vector_bytes = {}, .c_vector_bytes = {}, .out_vector_bytes = "
       "{},\n"
       "    .tile_m = {}, .tile_n = {}, .tile_k = {}, .thread_m = {}, .thread_n = {}, .k_slices = "
-      "{}, .stages = {}, .has_c = {}{}{}{}}}",
+      "{}, .stages = {}, .has_c = {}{}{}{}{}{}}}",
       text_of(d.a), text_of(d.b), text_of(d.c), text_of(d.out), text_of(d.accumulator),
       text_of(d.a_contiguity), text_of(d.b_contiguity), text_of(d.c_contiguity),
       text_of(d.out_contiguity), d.a_vector_bytes, d.b_vector_bytes, d.c_vector_bytes,
       d.out_vector_bytes, d.tile_m, d.tile_n, d.tile_k, d.thread_m, d.thread_n, d.k_slices,
       d.stages, d.has_c, text_of(d.indexed), text_of(d.convolution),
-      d.has_phases ? ", .has_phases = true" : "");
+      d.has_phases ? ", .has_phases = true" : "", text_of("a_companions", d.a_companions),
+      text_of("b_companions", d.b_companions));
 }
 
 constexpr std::string_view entry_name = "gemmery_simt";
@@ -81,7 +93,10 @@ struct ParamsText {
   std::string_view call;
   std::string_view header = "simt";
 };
-ParamsText params_text(SimtForm form, bool has_c) {
+ParamsText params_text(SimtForm form, const abi::SimtDesign& design) {
+  const bool has_c = design.has_c;
+  if (design.a_companions.are_used() || design.b_companions.are_used())
+    return {"SimtScaledParams", "simt_scaled_gemm", "simt_scaled"};
   switch (form) {
     case SimtForm::gemm:
       return {"SimtParams", "simt_gemm"};
@@ -106,7 +121,7 @@ ParamsText params_text(SimtForm form, bool has_c) {
 runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const abi::SimtDesign design = simt_design(kernel);
   const bool is_default = kernel.epilogue() == default_epilogue;
-  const ParamsText params = params_text(simt_tile(kernel).form, design.has_c);
+  const ParamsText params = params_text(simt_tile(kernel).form, design);
   const EpilogueText epilogue = epilogue_text(kernel, false, params.type, params.call);
   // A program needs additional registers: with two blocks per multiprocessor they would spill.
   const std::string_view blocks = is_default ? "least_blocks_per_multiprocessor(design)" : "1";

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operands with scales and zero points, and the layouts of scales."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+from gemmery import _core
+from gemmery.errors import InvalidArgumentError
+
+__all__ = ["ScaleMode", "ScaleSwizzleMode", "ScaledOperand", "swizzle_scales", "unswizzle_scales"]
+
+
+class ScaleMode(enum.Enum):
+    """The elements that share one scale: so many rows of A (columns of B) by so many elements of k; 0 means all."""
+
+    TensorWise = (0, 0)
+    RowWise = (1, 0)
+    Blockwise1x16 = (1, 16)
+    Blockwise1x32 = (1, 32)
+    Blockwise1x128 = (1, 128)
+    Blockwise128x1 = (128, 1)
+    Blockwise128x128 = (128, 128)
+
+
+class ScaleSwizzleMode(enum.Enum):
+    """Where scales lie: in a tensor of any strides, or in packed tiles of 128 rows and 4 blocks of k."""
+
+    SwizzleNone = "strided"
+    Swizzle32x4x4 = "swizzled_128x4"
+
+
+_SWIZZLES = {
+    "strided": False,
+    "swizzled_128x4": True,
+    "NO_SWIZZLE": False,
+    "SWIZZLE_32_4_4": True,
+    "SwizzleNone": False,
+    "Swizzle32x4x4": True,
+}
+
+
+def _block_of(mode: Any) -> tuple[int, int]:
+    """The block of a mode: ScaleMode, its name or torch's, "1x128", (rows, k) or (..., rows, k)."""
+    if isinstance(mode, ScaleMode):
+        return mode.value
+    if isinstance(mode, (tuple, list)):
+        extents = [int(extent) for extent in mode]
+        if len(extents) >= 2 and all(extent == 1 for extent in extents[:-2]) and min(extents) >= 0:
+            return extents[-2], extents[-1]
+        raise InvalidArgumentError(f"invalid argument: mode: expected (rows, k) after leading 1s, got {mode!r}")
+    word = mode if isinstance(mode, str) else getattr(mode, "name", str(mode))
+    return _core.parse_scale_block(word)
+
+
+def _is_swizzled(swizzle: Any, block: tuple[int, int]) -> bool:
+    if swizzle is None:
+        if block in ((1, 16), (1, 32)):
+            raise InvalidArgumentError(
+                "invalid argument: swizzle: expected ScaleSwizzleMode for scales of 1x16 or 1x32, which are stored either way, got None"
+            )
+        return False
+    word = swizzle if isinstance(swizzle, str) else getattr(swizzle, "name", str(swizzle))
+    if word not in _SWIZZLES:
+        raise InvalidArgumentError(f"invalid argument: swizzle: expected SwizzleNone or Swizzle32x4x4, got {swizzle!r}")
+    return _SWIZZLES[word]
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+class ScaledOperand:
+    """An operand with scales, in place of A or B: (quantized - zero_point) * scale.
+
+    quantized: the tensor of elements, (M, K) for A, (K, N) for B, or a batch of them.
+    scale: a tensor with a value for each block, of the operand's shape divided by the block: for A (M, K) with blocks of 1x128
+        (M, ceil(K / 128)), for B (K, N) (ceil(K / 128), N). float32, float16, bfloat16, float8_e8m0fnu or float8_e4m3fn. A list of
+        two multiplies both, the one that varies along k first.
+    mode: the block, for each scale: a ScaleMode, its name, torch's ScalingType, "1x64", or (rows, k) with 0 for all.
+    swizzle: ScaleSwizzleMode or torch's SwizzleType, for each scale; None means SwizzleNone, but 1x16 and 1x32 must say it.
+    zero_point: what is subtracted from the elements first, of the shape of a strided scale in the first scale's blocks.
+
+    Nothing is copied: arguments keep the tensors alive, and kernels read scales when they run. ValueError (InvalidArgumentError) for
+    unknown modes; shapes and types are checked by the arguments.
+
+        A = gemmery.ScaledOperand(a, scale_a, mode="1x128")
+        args = gemmery.GemmArguments(A, B, out)
+    """
+
+    def __init__(self, quantized: Any, scale: Any, mode: Any, swizzle: Any = None, zero_point: Any = None) -> None:
+        scales = _as_list(scale)
+        modes = list(mode) if isinstance(mode, list) else [mode]
+        swizzles = list(swizzle) if isinstance(swizzle, list) else [swizzle] * len(scales)
+        if len(modes) != len(scales) or len(swizzles) != len(scales):
+            raise InvalidArgumentError(
+                f"invalid argument: mode: expected a mode and a swizzle for each of {len(scales)} scales, "
+                f"got {len(modes)} and {len(swizzles)}"
+            )
+        self.quantized = quantized
+        self.scale = scale
+        self.mode = mode
+        self.swizzle = swizzle
+        self.zero_point = zero_point
+        blocks = [_block_of(one) for one in modes]
+        self._scales = [
+            (tensor, *block, _is_swizzled(how, block)) for tensor, block, how in zip(scales, blocks, swizzles, strict=True)
+        ]
+        self._zero = None if zero_point is None else (zero_point, *blocks[0], False)
+
+    @staticmethod
+    def numel_scale(shape: Sequence[int], mode: Any, swizzle: Any = None) -> int:
+        """The number of scales of an operand of this shape (..., rows, K), with padding if they are swizzled."""
+        block = _block_of(mode)
+        *batch, rows, k = (int(extent) for extent in shape)
+        count: int = _core.scale_count(rows, k, block[0], block[1], _is_swizzled(swizzle, block))
+        for extent in batch:
+            count *= extent
+        return count
+
+    def __repr__(self) -> str:
+        return f"ScaledOperand(mode={self.mode!r}, swizzle={self.swizzle!r}, zero_point={self.zero_point is not None})"
+
+
+def swizzle_scales(scales: Any, out: Any = None) -> Any:
+    """Copies scales (rows, blocks of k) in CPU memory to the swizzled layout and returns them; padding is 0.
+
+    out: packed memory for ceil(rows / 128) * 128 * ceil(blocks / 4) * 4 values of the same type; None: a new Tensor.
+    """
+    return _core.swizzle_scales(scales, out)
+
+
+def unswizzle_scales(swizzled: Any, out: Any) -> Any:
+    """The inverse: copies swizzled scales to `out` (rows, blocks of k), of any strides, and returns it. CPU memory."""
+    return _core.unswizzle_scales(swizzled, out)

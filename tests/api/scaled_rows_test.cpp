@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of scaled GEMM: each problem by every kernel of the CPU, and by one of simt (and, where
+// scales are factors of sums, of other families) on an emulated device. A short run emulates one
+// problem of each third row; GEMMERY_SOAK=1 all.
+#include <gemmery/discovery.hpp>
+#include <gemmery/error.hpp>
+#include <gemmery/verify.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <initializer_list>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jit/nvrtc.hpp"
+#include "tests/support/random_seed.hpp"
+
+namespace gemmery {
+namespace {
+
+bool is_soak() {
+  const char* const text = std::getenv("GEMMERY_SOAK");
+  return text != nullptr && std::string_view(text) == "1";
+}
+
+class ScaledRows : public ::testing::Test {
+ protected:
+  std::mt19937_64 random_{tests::random_seed()};
+
+  void expect_by(const ProblemLine& line, const Kernel& kernel, Device device) {
+    const VerifyReport report = verify(line, kernel, {.seed = random_() | 1, .device = device});
+    EXPECT_TRUE(report.passed) << to_string(line) << " by " << kernel.name() << " on "
+                               << to_string(device) << ": " << report.first_failure;
+    EXPECT_LT(report.without_bound, std::max<std::int64_t>(report.elements, 1));
+  }
+
+  void expect_on_cpu(const ProblemLine& line) {
+    const auto kernels = get_kernels(line.problem, device_info(Device::cpu()));
+    ASSERT_FALSE(kernels.empty()) << to_string(line);
+    for (const Kernel& kernel : kernels) expect_by(line, kernel, Device::cpu());
+  }
+
+  void expect_emulated(const ProblemLine& line, std::string_view family) {
+    const Device device = parse_device("emulated:h200").value();
+    for (const Kernel& kernel : get_kernels(line.problem, device_info(device)))
+      if (kernel.family().name() == family) return expect_by(line, kernel, device);
+    FAIL() << family << " has no kernel for " << to_string(line);
+  }
+
+  // `family`: whose kernel runs on the emulated device; empty: none.
+  void expect(std::initializer_list<const char*> lines, std::string_view family = "simt") {
+    for (const char* const text : lines) expect_on_cpu(parse_problem(text));
+    const bool has_compiler = jit::compiler_status().found;
+    if (family.empty() || !has_compiler || (!is_soak() && random_() % 3 != 0)) return;
+    const std::size_t only = random_() % lines.size();
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      if (is_soak() || i == only) expect_emulated(parse_problem(lines.begin()[i]), family);
+  }
+};
+
+// Lines of random problems with scales, which arguments take.
+class RandomScales {
+ public:
+  explicit RandomScales(std::uint64_t seed) : random_(seed) {}
+
+  // A block that reaches over all of k may leave integers without a floating-point sum; such lines
+  // are drawn again.
+  ProblemLine next(const std::vector<std::string>& operands, bool is_large) {
+    while (true) {
+      try {
+        return parse_problem(line(operands, is_large));
+      } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("integer products"), std::string::npos)
+            << error.what();
+      }
+    }
+  }
+
+ private:
+  // `operands`: the types of A and B.
+  std::string line(const std::vector<std::string>& operands, bool is_large) {
+    const int most = is_large ? 150 : 70;
+    const int batches = draw(0, 3) == 0 ? draw(2, 3) : 1;
+    const std::string a = one_of(operands);
+    const std::string b = one_of(operands);
+    std::string text = "gemm " + std::to_string(draw(1, most)) + "x" +
+                       std::to_string(8 * draw(1, most / 8)) + "x" +
+                       std::to_string(8 * draw(1, most / 4));
+    if (batches > 1) text += "x" + std::to_string(batches);
+    const bool is_of_a = draw(0, 2) != 0;
+    const bool are_integers = is_integer(a) || is_integer(b);
+    text += " a=" + a + " b=" + b + (draw(0, 1) == 0 ? ":c" : "");
+    text += " out=" + one_of({"f32", "f32", "bf16"}) + " acc=f32";
+    if (is_of_a || are_integers) text += scales_of("a", is_integer(a));
+    if (!is_of_a || are_integers || draw(0, 1) == 0) text += scales_of("b", is_integer(b));
+    const int rest = draw(0, 3);
+    if (rest == 0) text += " epilogue=\"D = relu(accum) + bias\" bias=f32[n]";
+    if (rest == 1) text += " c=bf16 alpha=0.5 beta=2";
+    return text;
+  }
+
+  static bool is_integer(const std::string& type) {
+    return type.starts_with('s') || type.starts_with('u');
+  }
+  int draw(int least, int most) { return std::uniform_int_distribution<int>(least, most)(random_); }
+  std::string one_of(const std::vector<std::string>& all) {
+    return all[static_cast<std::size_t>(draw(0, static_cast<int>(all.size()) - 1))];
+  }
+  std::string block() {
+    return one_of({"1x128", "128x128", "1x32", "1x16", "1x8", "64x64", "3x5", "7xall", "allx24"});
+  }
+
+  // Integers have a scale that varies along k, so that their sums are floats.
+  std::string scales_of(const std::string& operand, bool is_of_integers) {
+    const std::string along = operand == "a" ? ":m" : ":n";
+    std::string text = " scale_" + operand + "=";
+    const int kind = is_of_integers ? 2 : draw(0, 4);
+    if (kind == 0) return text + one_of({"f32", "bf16", "f16"}) + "[row]";
+    if (kind == 1) return text + one_of({"f32", "bf16"}) + "[tensor]";
+    if (kind == 3)
+      return text + one_of({"e8m0", "e4m3"}) + one_of({"[1x32]", "[1x16]"}) + ":swizzled";
+    text +=
+        one_of({"f32", "f16", "bf16", "e8m0", "e4m3"}) + "[" + block() + "]" + one_of({"", along});
+    if (draw(0, 2) == 0) text += "*f32[tensor]";
+    if (is_of_integers && draw(0, 1) == 0)
+      text += " zero_" + operand + "=" + one_of({"s8", "u8", "f16", "s32"}) + "[" + block() + "]";
+    return text;
+  }
+
+  std::mt19937_64 random_;
+};
+
+TEST_F(ScaledRows, random_problems_are_right_on_the_cpu) {
+  RandomScales problems(random_());
+  for (int count = 0; count < (is_soak() ? 3000 : 40); ++count)
+    expect_on_cpu(problems.next(
+        {"e4m3", "e5m2", "s8", "u8", "f16", "bf16", "f32", "e2m1", "s4", "u4", "e3m2"}, true));
+}
+
+TEST_F(ScaledRows, random_problems_are_right_by_simt) {
+  if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
+  RandomScales problems(random_());
+  for (int count = 0; count < (is_soak() ? 600 : 2); ++count)
+    expect_emulated(problems.next({"e4m3", "e5m2", "s8", "u8", "f16", "bf16", "f32"}, false),
+                    "simt");
+}
+
+TEST_F(ScaledRows, row_32_tensor_scales) {
+  expect({"gemm 64x80x96 a=e4m3 b=e5m2 scale_a=f32 scale_b=f32 out=f32",
+          "gemm 64x80x96 a=e4m3 b=e4m3:c scale_b=f32 out=bf16 c=bf16 alpha=0.5 beta=2",
+          "gemm 33x17x65x3 a=f16 scale_a=f32[tensor]/batch=0 scale_b=bf16 out=f16"});
+}
+
+TEST_F(ScaledRows, row_33_amax_is_taken_before_the_scale_of_the_result) {
+  expect({"gemm 64x80x96 a=e4m3 scale_a=f32 scale_b=f32 out=e4m3 "
+          "epilogue=\"D = cast(accum * scale_d, e4m3, saturate); peak = amax(accum)\" "
+          "scale_d=f32[1] peak=f32[1]"},
+         "");
+  expect(
+      {"gemm 64x80x96 a=e4m3 scale_a=f32 scale_b=f32 out=f32 "
+       "epilogue=\"D = accum * scale_d; peak = amax(accum)\" scale_d=f32[1] peak=f32[1]"});
+}
+
+TEST_F(ScaledRows, row_34_scales_of_rows) {
+  expect(
+      {"gemm 65x72x136 a=e4m3 scale_a=f32[row] scale_b=f32[row] out=bf16",
+       "grouped_gemm 34x48x64 groups=6 ends=i32 a=e4m3 b=e4m3:c scale_a=f32[row] "
+       "scale_b=f32[row] out=bf16",
+       "grouped_gemm 24x40x192 groups=3 ragged=k ends=i32 a=e4m3:c b=e4m3 scale_a=f32[row] "
+       "scale_b=f32[row] out=f32",
+       "grouped_gemm 64x48x32 groups=3 masked=i32 a=bf16 scale_a=f32[row] scale_b=f32 out=bf16"});
+}
+
+TEST_F(ScaledRows, row_35_one_row_one_column_and_integers) {
+  expect({"gemm 1x72x136 a=e4m3 scale_a=f32[row] scale_b=f32[row] out=bf16",
+          "gemm 65x1x136 a=e4m3 scale_a=f32[row] scale_b=f32[row] out=bf16",
+          "gemm 65x72x136 a=s8 scale_a=f32[row] scale_b=f32[row] out=f32"});
+}
+
+TEST_F(ScaledRows, row_36_blocks_of_rows_and_of_squares) {
+  expect({"gemm 130x200x320 a=e4m3 scale_a=f32[1x128]:m scale_b=f32[128x128] out=bf16",
+          "gemm 130x200x320 a=e4m3 b=e4m3:c scale_a=f32[1x128] scale_b=f32[128x128]:n out=f32"});
+}
+
+TEST_F(ScaledRows, row_37_other_pairs_of_blocks) {
+  expect({"gemm 129x136x448 a=e4m3 scale_a=f32[128x128]/ld=4 scale_b=f32[1x128]:n out=bf16",
+          "gemm 129x136x448 a=e4m3 scale_a=f32[1x128] scale_b=f32[1x128] out=f32"});
+}
+
+TEST_F(ScaledRows, row_41_blocks_of_any_shape) {
+  expect({"gemm 70x65x96 a=e4m3 scale_a=f32[1x32] scale_b=f32[1x32] out=f32",
+          "gemm 70x65x130 a=e5m2 scale_a=f32[64x64] scale_b=f32[64x64]:n out=f32",
+          "gemm 70x65x130 a=bf16 scale_a=f16[3x7] scale_b=bf16[17x1] out=f32",
+          "gemm 70x65x130 a=f32 scale_a=f32[1x200] scale_b=e4m3[128x1] out=f32",
+          "gemm 17x18x40x3 a=e4m3 scale_a=f32[1x16]/batch=0 scale_b=f32[2x8] out=f32",
+          "gemm 64x64x0 a=e4m3 scale_a=f32[1x32] out=f32"});
+}
+
+TEST_F(ScaledRows, row_42_mxfp8_in_both_layouts) {
+  expect({"gemm 130x136x160 a=e4m3 b=e5m2 scale_a=e8m0[1x32] scale_b=e8m0[1x32] out=f32",
+          "gemm 130x136x160 a=e4m3 b=e5m2 scale_a=e8m0[1x32]:swizzled "
+          "scale_b=e8m0[1x32]:swizzled out=f32",
+          "gemm 40x136x160x2 a=e4m3 scale_a=e8m0[1x32]:swizzled scale_b=e8m0[1x32]:n out=bf16"});
+}
+
+// The formats of 4 bits run on the CPU.
+TEST_F(ScaledRows, row_44_mxfp4) {
+  expect({"gemm 33x65x96 a=e2m1 b=e2m1:c scale_a=e8m0[1x32] scale_b=e8m0[1x32] out=f32",
+          "gemm 33x65x96 a=e2m1 b=e2m1:c scale_a=e8m0[1x32]:swizzled "
+          "scale_b=e8m0[1x32]:swizzled out=bf16"},
+         "");
+}
+
+TEST_F(ScaledRows, row_45_nvfp4_with_scales_of_both_levels) {
+  expect({"gemm 128x128x64 a=e2m1 b=e2m1:c scale_a=e4m3[1x16]:swizzled*f32[tensor] "
+          "scale_b=e4m3[1x16]:swizzled*f32[tensor] out=bf16",
+          "gemm 257x40x48 a=e2m1 b=e2m1:c scale_a=e4m3[1x16]*f32 scale_b=e4m3[1x16]*f32 out=f32"},
+         "");
+}
+
+TEST_F(ScaledRows, row_46_mxfp8_times_mxfp4) {
+  expect({"gemm 33x66x96 a=e4m3 b=e2m1:c scale_a=e8m0[1x32]:swizzled scale_b=e8m0[1x32] out=f32"},
+         "");
+}
+
+TEST_F(ScaledRows, row_50_integers_of_4_bits_in_groups) {
+  expect({"gemm 17x72x160 a=f16 b=u4 scale_b=f16[1x32] zero_b=u4[1x32]:n out=f16",
+          "gemm 17x72x256 a=bf16 b=s4:c scale_b=bf16[1x128] out=bf16",
+          "gemm 17x72x160 a=bf16 b=u4 scale_b=f32[row] zero_b=f16[row] out=f32"},
+         "");
+}
+
+TEST_F(ScaledRows, row_51_integers_with_a_scale_for_each_channel) {
+  expect({"gemm 17x72x160 a=bf16 b=s8 scale_b=bf16[row] out=bf16",
+          "gemm 17x72x160 a=f16 b=u8:c scale_b=f32[row] zero_b=u8 out=f32",
+          "gemm 16x72x160 a=bf16 b=s8 scale_b=f32[1x32] zero_b=s8[1x32] out=f32"});
+}
+
+}  // namespace
+}  // namespace gemmery

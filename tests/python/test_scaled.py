@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operands with scales: modes by all names, shapes, lifetimes and what the result is."""
+
+import enum
+
+import numpy as np
+import pytest
+
+import gemmery
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng()
+
+
+def integers(rng, *shape):
+    return rng.integers(-4, 5, shape).astype(np.int8)
+
+
+def powers(rng, *shape):
+    return (2.0 ** rng.integers(-3, 4, shape)).astype(np.float32)
+
+
+def run_all(args, out, exact):
+    for kernel in gemmery.get_kernels(args):
+        out[...] = np.nan
+        kernel.run(args)
+        assert (out == exact).all(), kernel
+
+
+def test_scales_of_rows_and_blocks_multiply_elements(rng):
+    a, b = integers(rng, 9, 256), integers(rng, 256, 12)
+    scale_a, scale_b = powers(rng, 9, 2), powers(rng, 1, 12)
+    out = np.empty((9, 12), np.float32)
+    A = gemmery.ScaledOperand(a, scale_a, "1x128")
+    B = gemmery.ScaledOperand(b, scale_b, gemmery.ScaleMode.RowWise)
+    args = gemmery.GemmArguments(A, B, out)
+    assert "scale_a=f32[1x128]" in args.problem and "scale_b=f32[row]" in args.problem
+    run_all(args, out, (a * np.repeat(scale_a, 128, 1)) @ (b * scale_b))
+
+
+class BlockWise(enum.Enum):
+    BlockWise1x128 = 1
+
+
+@pytest.mark.parametrize("mode", ["1x128", "BlockWise1x128", (1, 128), (1, 1, 128), BlockWise.BlockWise1x128, gemmery.ScaleMode.Blockwise1x128])
+def test_modes_have_several_names(mode):
+    assert gemmery.ScaledOperand.numel_scale((6, 200), mode) == 12
+
+
+def test_zero_points_and_two_scales(rng):
+    q = rng.integers(0, 16, (64, 8)).astype(np.uint8)
+    zero = rng.integers(0, 16, (2, 8)).astype(np.uint8)
+    fine, whole = powers(rng, 2, 8), powers(rng, 1, 1)
+    a = integers(rng, 5, 64).astype(np.float32)
+    out = np.empty((5, 8), np.float32)
+    B = gemmery.ScaledOperand(q, [fine, whole], [(1, 32), "tensor"], "strided", zero_point=zero)
+    exact = a @ ((q.astype(np.float32) - np.repeat(zero, 32, 0)) * np.repeat(fine, 32, 0) * whole)
+    run_all(gemmery.GemmArguments(a, B, out), out, exact)
+
+
+def test_groups_take_scales_of_rows(rng):
+    a, b = integers(rng, 7, 32), integers(rng, 2, 32, 8)
+    scale_a, scale_b = powers(rng, 7, 1), powers(rng, 2, 1, 8)
+    out = np.empty((7, 8), np.float32)
+    args = gemmery.GroupedGemmArguments(
+        gemmery.ScaledOperand(a, scale_a, "row"), gemmery.ScaledOperand(b, scale_b, "row"), out, None, np.array([3, 7], np.int32)
+    )
+    parts = [(a[:3].astype(np.float32) @ b[0]) * scale_b[0], (a[3:].astype(np.float32) @ b[1]) * scale_b[1]]
+    run_all(args, out, np.concatenate(parts) * scale_a)
+
+
+def test_swizzled_scales_must_be_said_and_are_converted(rng):
+    with pytest.raises(ValueError, match="swizzle"):
+        gemmery.ScaledOperand(integers(rng, 4, 64), powers(rng, 4, 2), "1x32")
+    scales = rng.integers(120, 130, (130, 5)).astype(np.uint8)
+    tiles = np.empty(gemmery.ScaledOperand.numel_scale((130, 160), "1x32", gemmery.ScaleSwizzleMode.Swizzle32x4x4), np.uint8)
+    assert gemmery.swizzle_scales(scales, tiles) is tiles
+    again = np.zeros_like(scales)
+    gemmery.unswizzle_scales(np.from_dlpack(gemmery.swizzle_scales(scales)), again)
+    assert (again == scales).all()
+
+
+def test_bad_scales_are_refused_by_name(rng):
+    a, b, out = integers(rng, 4, 64), integers(rng, 64, 4), np.empty((4, 4), np.float32)
+    with pytest.raises(ValueError, match=r"scale_a.*\(4, 2\)"):
+        gemmery.GemmArguments(gemmery.ScaledOperand(a, powers(rng, 4, 3), (1, 32), "strided"), b, out)
+    with pytest.raises(ValueError, match="mode"):
+        gemmery.ScaledOperand(a, powers(rng, 4, 1), "rowish")
+
+
+def test_arguments_keep_scales_alive_and_take_others(rng):
+    a, b, out = integers(rng, 4, 64), integers(rng, 64, 4), np.empty((4, 4), np.float32)
+    args = gemmery.GemmArguments(gemmery.ScaledOperand(a, powers(rng, 4, 1), "row"), b, out)
+    other = np.full((4, 1), 2, np.float32)
+    args.set_data("scale_a", other)
+    run_all(args, out, 2 * (a.astype(np.float32) @ b))
