@@ -15,6 +15,7 @@
 #include <gemmery/error.hpp>
 
 #include "cli/completion.hpp"
+#include "cli/emulated_process.hpp"
 #include "cli/suggestion.hpp"
 
 namespace gemmery::cli {
@@ -328,6 +329,38 @@ std::string_view unknown_option(std::span<const char* const> words,
                .hint = hint_for(unknown_option(words, names), names, command + " --help")});
 }
 
+// --- gemmery emulate PROGRAM ARGS... ------------------------------------------------------------
+
+bool takes_next_word(const CLI::App& verb, const std::string& word) {
+  if (word.find('=') != std::string::npos) return false;
+  const CLI::Option* const option = verb.get_option_no_throw(word);
+  return option != nullptr && option->get_items_expected_max() > 0;
+}
+
+// The number of words before the program that `gemmery emulate` is to run; all if there is none.
+// What follows the program belongs to it.
+std::size_t words_before_program(std::span<const char* const> words, const CLI::App& verb) {
+  for (std::size_t at = 2; at < words.size(); ++at) {
+    const std::string word = words[at];
+    if (word.starts_with('-')) {
+      if (takes_next_word(verb, word)) ++at;
+    } else {
+      return is_program(word) ? at : words.size();
+    }
+  }
+  return words.size();
+}
+
+// Options that say how a kernel is compiled and launched, which a program does itself.
+void check_program_options(const CLI::App& verb) {
+  for (const char* const name :
+       {"--entry", "--grid", "--block", "--cluster", "--shared", "--arg", "--include", "--define",
+        "--option", "--output", "--sample-blocks", "--coverage"}) {
+    if (verb.get_option(name)->count() > 0)
+      throw_usage_error(std::string(name) + " is for a kernel, and a program was given", "emulate");
+  }
+}
+
 void check_counts(const CommandLine& line) {
   const bool takes_several =
       line.verb == "bench" || line.verb == "compile" || line.verb == "inspect";
@@ -355,14 +388,20 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     if (!parser->app.get_subcommands().empty())
       line.verb = parser->app.get_subcommands().front()->get_name();
   };
+  const CLI::App& emulate = *parser->app.get_subcommand("emulate");
+  const bool is_emulation = argc > 1 && std::string_view(argv[1]) == "emulate";
+  const std::size_t own = is_emulation ? words_before_program(words, emulate) : words.size();
+  line.options.emulate.program.assign(words.begin() + static_cast<std::ptrdiff_t>(own),
+                                      words.end());
   try {
-    parser->app.parse(argc, argv);
+    parser->app.parse(static_cast<int>(own), argv);
   } catch (const CLI::ParseError& error) {
     read_verb();
     throw_usage_error(error.what(), line.verb, words);
   }
   read_verb();
   line.options.format = format_of(*parser);
+  if (!line.options.emulate.program.empty()) check_program_options(emulate);
   check_counts(line);
   return line;
 }

@@ -14,7 +14,8 @@ enum class Format : std::uint8_t { text, json, csv };
 
 // Options of gemmery emulate only; docs/cli.md explains them.
 struct EmulateOptions {
-  std::string kernel;  // the file
+  std::string kernel;                // the file; empty for a program
+  std::vector<std::string> program;  // a program with its arguments
   std::string entry;
   std::string grid = "1";
   std::string block = "1";
@@ -25,7 +26,7 @@ struct EmulateOptions {
   std::vector<std::string> definitions;
   std::vector<std::string> compile_options;
   std::string rules;  // a file
-  int schedules = 8;
+  int schedules = 0;  // 0: the default
   std::uint32_t sampled_clusters = 0;
   double timeout_s = 0;
   bool stops_at_first = false;

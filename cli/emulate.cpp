@@ -2,8 +2,6 @@
 // gemmery emulate: runs one of the user's kernels on an emulated device and reports its faults.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +9,7 @@
 #include <gemmery/emulate.hpp>
 #include <gemmery/error.hpp>
 
+#include "cli/emulation_records.hpp"
 #include "cli/emulation_words.hpp"
 #include "cli/npy.hpp"
 #include "cli/verbs.hpp"
@@ -18,17 +17,9 @@
 namespace gemmery::cli {
 namespace {
 
-// --- the request --------------------------------------------------------------------------------
+constexpr int default_schedules = 8;
 
-std::string read_text(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (stream.is_open() && !stream.bad()) return text;
-  throw Error({.kind = ErrorKind::io,
-               .operand = file,
-               .expected = "a file that can be read",
-               .got = "a failure"});
-}
+// --- the request --------------------------------------------------------------------------------
 
 Device device_of(const std::string& word) {
   const std::string name = word.empty() ? "h200" : word;
@@ -73,7 +64,7 @@ EmulationRequest request_of(const Options& all, const std::vector<NamedArgument>
                  .shared_bytes = options.shared_bytes,
                  .seed = std::max<std::uint64_t>(all.seed, 1)},
       .arguments = {},
-      .schedules = options.schedules,
+      .schedules = options.schedules == 0 ? default_schedules : options.schedules,
       .stops_at_first = options.stops_at_first,
       .timeout_s = options.timeout_s,
       .sampled_clusters = options.sampled_clusters,
@@ -117,34 +108,6 @@ void print_trace(const std::vector<EmulatedStep>& steps, Output& output) {
 }
 
 // --- JSON ---------------------------------------------------------------------------------------
-
-Record to_record(const EmulatedPlace& place) {
-  Record record = {{"kernel", place.kernel}, {"block", place.block}};
-  if (place.warp >= 0) record["warp"] = place.warp;
-  if (place.lane >= 0) record["lane"] = place.lane;
-  record["ptx_line"] = place.ptx_line;
-  record["ptx"] = place.ptx_text;
-  record["file"] = place.source_file;
-  record["line"] = place.source_line;
-  if (place.call_line != 0) {
-    record["call_file"] = place.call_file;
-    record["call_line"] = place.call_line;
-  }
-  return record;
-}
-
-void write_finding(const EmulationFinding& finding, Output& output) {
-  Record record = {{"record", "finding"}, {"kind", finding.kind}, {"message", finding.message}};
-  if (finding.place.ptx_line != 0) record["at"] = to_record(finding.place);
-  if (finding.other.ptx_line != 0) record["with"] = to_record(finding.other);
-  record["by_the_letter"] = finding.is_by_the_letter;
-  record["ended_block"] = finding.ended_block;
-  record["count"] = finding.count;
-  record["seeds"] = finding.seeds;
-  if (!finding.rule.empty()) record["suppressed_by"] = finding.rule;
-  record["report"] = finding.report;
-  output.write_record(record);
-}
 
 void write_line(const EmulatedLine& line, Output& output) {
   output.write_record({{"record", "line"},

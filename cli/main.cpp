@@ -44,7 +44,10 @@ ExitCode run_verb(const std::string& verb, const Options& options, Output& outpu
   if (verb == "tune") return tune_kernels(options, output);
   if (verb == "compile") return compile_problems(options, output);
   if (verb == "inspect") return inspect_code(options, output);
-  if (verb == "emulate") return emulate_kernel(options, output);
+  if (verb == "emulate") {
+    return options.emulate.program.empty() ? emulate_kernel(options, output)
+                                           : emulate_program(options, output);
+  }
   if (verb == "new") return write_new_kernel(options, output);
   if (verb == "cache") return tidy_cache(options, output);
   if (verb == "completion") return print_completion(options, output);

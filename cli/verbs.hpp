@@ -18,6 +18,7 @@ ExitCode bench(const Options& options, Output& output);
 ExitCode compile_problems(const Options& options, Output& output);
 ExitCode inspect_code(const Options& options, Output& output);
 ExitCode emulate_kernel(const Options& options, Output& output);
+ExitCode emulate_program(const Options& options, Output& output);
 ExitCode write_new_kernel(const Options& options, Output& output);
 ExitCode tidy_cache(const Options& options, Output& output);
 ExitCode print_completion(const Options& options, Output& output);

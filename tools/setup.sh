@@ -47,6 +47,8 @@ missing_packages() {
 # Without these the build and all tests that do not need them work.
 missing_optional_packages() {
   has_library 'libdnnl.so.[23]*' || echo libdnnl2
+  has_library 'libzstd.so.1*' || echo libzstd1
+  has_library 'liblz4.so.1*' || echo liblz4-1
   [ "${GEMMERY_PYTHON:-1}" = 0 ] || has_python_header || echo python3-dev
   if needs_private_nvrtc || needs_python_packages; then
     can_install_from_pypi || echo python3-venv

@@ -152,6 +152,12 @@ GEMMERY_API std::string to_string(const EmulationFinding& finding);
 // All findings, and a summary line.
 GEMMERY_API std::string to_string(const EmulationReport& report);
 
+// Applies rules as those of EmulationRequest to the report's findings, and notes the rules that
+// match none. Throws Error (invalid_argument), which names file and line, for a line that is no
+// rule.
+GEMMERY_API void suppress_findings(EmulationReport& report, std::string_view rules,
+                                   const std::string& rules_file);
+
 // Runs the kernel under every schedule, each from the same contents of the buffers, and compares
 // the results. A fault does not end a launch: a racing access takes effect as it comes, a load out
 // of bounds returns zeros that count as unwritten, a store out of bounds does nothing. Faults after

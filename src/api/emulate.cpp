@@ -190,6 +190,22 @@ class TimeLimit {
   std::jthread timer_;
 };
 
+// --- rules --------------------------------------------------------------------------------------
+
+void apply_rules(const std::vector<FindingRule>& rules, EmulationReport& report) {
+  std::vector<bool> is_used(rules.size());
+  for (EmulationFinding& finding : report.findings) {
+    for (std::size_t index = 0; index < rules.size(); ++index) {
+      if (!rules[index].matches(finding)) continue;
+      is_used[index] = true;
+      if (finding.rule.empty()) finding.rule = rules[index].text;
+    }
+  }
+  for (std::size_t index = 0; index < rules.size(); ++index) {
+    if (!is_used[index]) report.unused_rules.push_back(rules[index].text);
+  }
+}
+
 // --- one request --------------------------------------------------------------------------------
 
 class Emulation {
@@ -214,7 +230,6 @@ class Emulation {
   void compare(const std::vector<EmulationOutput>& outputs, std::uint64_t seed);
   void note_difference(const EmulationOutput& first, const EmulationOutput& other,
                        std::uint64_t seed);
-  void suppress();
   void report_coverage();
   void report_trace();
   bool stops() const noexcept { return request_.stops_at_first && !findings_.is_empty(); }
@@ -317,20 +332,6 @@ void Emulation::note_difference(const EmulationOutput& first, const EmulationOut
   findings_.add(fmt::format("{} {}", results_differ, first.argument), std::move(found));
 }
 
-void Emulation::suppress() {
-  std::vector<bool> is_used(rules_.size());
-  for (EmulationFinding& finding : report_.findings) {
-    for (std::size_t index = 0; index < rules_.size(); ++index) {
-      if (!rules_[index].matches(finding)) continue;
-      is_used[index] = true;
-      if (finding.rule.empty()) finding.rule = rules_[index].text;
-    }
-  }
-  for (std::size_t index = 0; index < rules_.size(); ++index) {
-    if (!is_used[index]) report_.unused_rules.push_back(rules_[index].text);
-  }
-}
-
 void Emulation::report_coverage() {
   for (std::uint32_t pc = 0; pc < image_->code.size(); ++pc) {
     EmulatedPlace place = place_of(image_->place_of(pc));
@@ -361,7 +362,7 @@ EmulationReport Emulation::run() {
     if (!run_schedule(request_.launch.seed + static_cast<std::uint64_t>(schedule))) break;
   }
   report_.findings = findings_.take();
-  suppress();
+  apply_rules(rules_, report_);
   if (request_.wants_coverage) report_coverage();
   report_trace();
   return std::move(report_);
@@ -373,6 +374,11 @@ bool EmulationReport::passed() const noexcept {
   return !timed_out && std::ranges::all_of(findings, [](const EmulationFinding& finding) {
     return finding.is_by_the_letter || !finding.rule.empty();
   });
+}
+
+void suppress_findings(EmulationReport& report, std::string_view rules,
+                       const std::string& rules_file) {
+  apply_rules(parse_finding_rules(rules, rules_file), report);
 }
 
 EmulationReport emulate(const EmulationRequest& request) { return Emulation(request).run(); }

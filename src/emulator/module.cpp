@@ -9,10 +9,10 @@
 namespace gemmery::emulator {
 namespace {
 
-// Parses the text of ".target sm_90a, debug"; Target::cpu() if it names no architecture.
-Target target_of(const Program& program) noexcept {
+// Target::cpu() if the text names no architecture.
+Target target_of(std::string_view text) noexcept {
   try {
-    return parse_target(program.target);
+    return parse_target(text);
   } catch (const Error&) {
     return Target::cpu();
   }
@@ -42,7 +42,11 @@ bool Module::has_entry(std::string_view name) const noexcept {
 }
 
 bool Module::runs_on(const DeviceInfo& device) const noexcept {
-  const Target target = target_of(*program_);
+  return ptx_runs_on(program_->target, device);
+}
+
+bool ptx_runs_on(std::string_view ptx_target, const DeviceInfo& device) noexcept {
+  const Target target = target_of(ptx_target);
   if (target.is_cpu()) return true;  // unsupported instructions will be reported
   return target.suffix == 0 ? is_at_least(device.target, target)
                             : gemmery::runs_on(target, device.target);

@@ -49,6 +49,9 @@ class Module {
   std::map<std::pair<int, std::string>, std::shared_ptr<const KernelImage>> images_;
 };
 
+// The same for the text of a `.target` directive.
+bool ptx_runs_on(std::string_view ptx_target, const DeviceInfo& device) noexcept;
+
 // A launch with copies of all its arguments, so that a graph can keep it.
 struct KernelLaunch {
   EmulatedDevice* device = nullptr;

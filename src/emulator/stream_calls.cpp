@@ -78,8 +78,9 @@ void begin_capture(cuda::Stream handle, cuda::CaptureMode mode) {
 
 void end_capture(cuda::Stream handle, cuda::Graph* graph) {
   *graph = nullptr;
+  SharedCapture capture;  // ends after the lock: its nodes may free memory
   const std::lock_guard lock(handles().mutex);
-  const SharedCapture capture = is_legacy(handle) ? nullptr : resolve(handle).capture;
+  if (!is_legacy(handle)) capture = resolve(handle).capture;
   if (capture == nullptr || capture->origin != handle)
     throw Refusal{cuda::Result::illegal_state, "no capture began on this stream"};
   const bool is_owner = capture->owner == std::this_thread::get_id();
@@ -221,8 +222,10 @@ cuda::Result cuStreamCreate(cuda::Stream* stream, unsigned flags) {
 cuda::Result cuStreamDestroy(cuda::Stream stream) {
   return answer([&] {
     if (is_legacy(stream)) throw Refusal{cuda::Result::invalid_handle, {}};
+    SharedCapture capture;  // ends after the lock: its nodes may free memory
     const std::lock_guard lock(handles().mutex);
-    if (const SharedCapture capture = resolve(stream).capture) forget(capture);
+    capture = resolve(stream).capture;
+    if (capture != nullptr) forget(capture);
     handles().streams.erase(stream);
     delete stream;
   });

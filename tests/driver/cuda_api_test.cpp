@@ -109,6 +109,16 @@ TEST(CudaApi, values_are_those_of_the_toolkit) {
   GEMMERY_SAME_VALUE(Result::stream_capture_invalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   GEMMERY_SAME_VALUE(Result::stream_capture_implicit, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
   GEMMERY_SAME_VALUE(Result::unknown, CUDA_ERROR_UNKNOWN);
+  GEMMERY_SAME_VALUE(Result::peer_access_unsupported, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+  GEMMERY_SAME_VALUE(Result::graph_exec_update_failure, CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+  GEMMERY_SAME_VALUE(Result::file_not_found, CUDA_ERROR_FILE_NOT_FOUND);
+  GEMMERY_SAME_VALUE(Result::peer_access_already_enabled, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+  GEMMERY_SAME_VALUE(Result::peer_access_not_enabled, CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+  GEMMERY_SAME_VALUE(Result::assert_failed, CUDA_ERROR_ASSERT);
+  GEMMERY_SAME_VALUE(Result::host_memory_already_registered,
+                     CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+  GEMMERY_SAME_VALUE(Result::host_memory_not_registered, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+  GEMMERY_SAME_VALUE(Result::cooperative_launch_too_large, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 
   using Attribute = cuda::DeviceAttribute;
   GEMMERY_SAME_VALUE(Attribute::clock_rate_khz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
