@@ -355,7 +355,7 @@ std::size_t words_before_program(std::span<const char* const> words, const CLI::
 void check_program_options(const CLI::App& verb) {
   for (const char* const name :
        {"--entry", "--grid", "--block", "--cluster", "--shared", "--arg", "--include", "--define",
-        "--option", "--output", "--sample-blocks", "--coverage"}) {
+        "--option", "--output", "--sample-blocks", "--coverage", "--trace"}) {
     if (verb.get_option(name)->count() > 0)
       throw_usage_error(std::string(name) + " is for a kernel, and a program was given", "emulate");
   }

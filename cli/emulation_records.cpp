@@ -7,8 +7,6 @@
 #include <gemmery/error.hpp>
 
 namespace gemmery::cli {
-namespace {
-
 Record to_record(const EmulatedPlace& place) {
   Record record = {{"kernel", place.kernel}, {"block", place.block}};
   if (place.warp >= 0) record["warp"] = place.warp;
@@ -23,8 +21,6 @@ Record to_record(const EmulatedPlace& place) {
   }
   return record;
 }
-
-}  // namespace
 
 std::string read_text(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);

@@ -13,6 +13,7 @@ namespace gemmery::cli {
 // Throws Error (io).
 std::string read_text(const std::string& file);
 
+Record to_record(const EmulatedPlace& place);
 void write_finding(const EmulationFinding& finding, Output& output);
 
 }  // namespace gemmery::cli

@@ -36,6 +36,8 @@ void __cudaRegisterFatBinaryEnd(void**);
 void __cudaUnregisterFatBinary(void**);
 void __cudaRegisterFunction(void**, const char*, char*, const char*, int, void*, void*, void*,
                             void*, int*);
+void __cudaRegisterManagedVar(void**, void**, char*, const char*, int, std::size_t, int, int);
+char __cudaInitModule(void**);
 void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int);
 const char* cudaGetErrorName(int);
 int cudaGetLastError();
@@ -110,6 +112,12 @@ done:
   st.global.f32 [%rd1], %f1;
   ret;
 }
+.visible .global .attribute(.managed) .align 4 .u32 hits = 40;
+.visible .entry hit(.param .u64 numbers, .param .u32 count) {
+  .reg .b32 %r<2>;
+  atom.global.add.u32 %r1, [hits], 1;
+  ret;
+}
 .visible .entry stop(.param .u64 numbers, .param .u32 count) {
   trap;
 }
@@ -179,7 +187,8 @@ struct Wrapper {
 };
 
 // Their addresses stand for the kernels and the variable.
-char scale_stand_in, race_stand_in, stop_stand_in, factor_stand_in;
+char scale_stand_in, race_stand_in, hit_stand_in, stop_stand_in, factor_stand_in;
+unsigned* hits = nullptr;  // set when the module is initialised
 
 class Registration {
  public:
@@ -188,11 +197,14 @@ class Registration {
     handle_ = __cudaRegisterFatBinary(&wrapper_);
     add(&scale_stand_in, "scale");
     add(&race_stand_in, "race");
+    add(&hit_stand_in, "hit");
     add(&stop_stand_in, "stop");
+    __cudaRegisterManagedVar(handle_, reinterpret_cast<void**>(&hits), nullptr, "hits", 0, 4, 0, 0);
     __cudaRegisterVar(handle_, &factor_stand_in, nullptr, "factor", 0, 4, 1, 0);
     __cudaRegisterFatBinaryEnd(handle_);
   }
   ~Registration() { __cudaUnregisterFatBinary(handle_); }
+  void initialise() { __cudaInitModule(handle_); }
 
  private:
   void add(const char* stand_in, const char* name) {
@@ -274,6 +286,10 @@ void run_managed() {
     if (numbers[at] != 10) std::exit(3);
   }
   CHECK(cudaFree(memory));
+  ++*hits;
+  CHECK(cudaLaunchKernel(&hit_stand_in, {1, 1, 1}, {1, 1, 1}, parameters, 0, nullptr));
+  CHECK(cudaDeviceSynchronize());
+  if (*hits != 42) std::exit(3);
 }
 
 void run_captured_graph() {
@@ -376,8 +392,9 @@ int main(int argc, char** argv) {
   const bool is_machine_code = found->first == "machine";
   const int starts = argc > 3 ? std::atoi(argv[3]) : 1;
   for (int start = 0; start < starts; ++start) {
-    const Registration registration(container(
-        is_machine_code ? "\177ELF" : ptx, argc > 2 ? argv[2] : "none", is_machine_code ? 2 : 1));
+    Registration registration(container(is_machine_code ? "\177ELF" : ptx,
+                                        argc > 2 ? argv[2] : "none", is_machine_code ? 2 : 1));
+    if (found->first == "managed") registration.initialise();
     found->second();
   }
   std::puts("right");

@@ -190,6 +190,7 @@ Declarator parse_declarator(Lexer& lexer, Space space) {
   variable.name = declarator.name;
   variable.bytes = bytes;
   variable.alignment = attributes.alignment != 0 ? attributes.alignment : bytes;
+  variable.is_managed = attributes.is_managed;
   parse_dimensions(lexer, variable);
   return declarator;
 }
