@@ -47,6 +47,7 @@ BELOW = {
     "docs/rooms/index": "docs/rooms/*.md",
     "docs/decisions/index": "docs/decisions/*.md",
     "docs/grouped": "docs/grouped-*.md",
+    "docs/scaled": "docs/scaled-*.md",
     "docs/describe": "docs/describe-*.md",
     "sources": "**/*.md",
 }

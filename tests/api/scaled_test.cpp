@@ -172,7 +172,7 @@ TEST_F(ScaledGemm, zero_points_are_subtracted_before_the_scale) {
 }
 
 // The swizzled layout is a permutation of the linear one; bytes of padding are never read.
-TEST_F(ScaledGemm, swizzled_and_linear_scales_give_equal_results) {
+TEST_F(ScaledGemm, row_42_swizzled_and_linear_scales_give_equal_results) {
   const std::int64_t m = 130, n = 9, k = 160, blocks = 5;
   Owned a = operand(DType::float8_e4m3fn, m, k), b = operand(DType::float8_e5m2, k, n);
   Owned linear = scales(DType::float8_e8m0fnu, m, blocks);

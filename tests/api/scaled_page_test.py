@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""docs/scaled-rows.md lists the promises of operands with scales and the tests that are named after them.
+
+usage: scaled_page_test.py [--write]     checks the page against the tests, or writes it from them
+"""
+
+import sys
+import unittest
+
+from grouped_rows_test import ROOT, TEST, rows_of
+
+PAGE = ROOT / "docs" / "scaled-rows.md"
+SOURCES = ["api/scaled_test.cpp", "api/scaled_rows_test.cpp", "providers/templates/sm80/mixed_emulated_test.cpp"]
+
+# The properties of the rows, in short. Rows 38 to 40 (blocks of k in groups), 47 and 48 (quantised outputs) and 57 are refused; 49 and 54 to 56 have no test yet.
+PROMISES = {
+    32: "one scale for a tensor, of A and of B, negative or 0; 8-bit floats of both kinds",
+    33: "a scale of the result and amax, which is taken before it",
+    34: "scales of rows and columns; of groups along M and K, and masked ones",
+    35: "one row, one column; integers",
+    36: "1x128 times 128x128, values of rows or of k adjacent; K is no multiple of 128",
+    37: "128x128 times 1x128, 1x128 times 1x128",
+    41: "blocks of any shape, batches that share scales, K = 0",
+    42: "MXFP8, linear and swizzled",
+    43: "MX scales of 2^-127, 2^127 and NaN",
+    44: "MXFP4",
+    45: "NVFP4 with scales of both levels",
+    46: "MXFP8 times MXFP4",
+    50: "integers of 4 bits in groups of k, with and without zero points",
+    51: "integers of 8 bits with a scale for each channel, and zero points",
+    52: "every code of 8-bit floats times 16-bit floats; NaN stays NaN",
+    53: "every code of e2m1; MXFP4 and NVFP4 weights",
+}
+
+# Failures reported by users of other libraries, and the rows that test for them.
+REPORTS = {
+    "FBGEMM#6159": ("the last block's scale along k is dropped", [36, 37]),
+    "TIRx-kernels#5": ("a wrong slice of scales passes a cosine test: here results of distinct powers of two are compared exactly", [34, 43]),
+    "TileOPs#2040": ("strides of scales are ignored", [36, 41]),
+    "ao#4929, pytorch#190290, cudnn-frontend#221": ("the layout of scales is guessed from sizes", [42]),
+    "vllm#56290, QuACK": ("scales of padding are read", [42]),
+}
+
+
+def tests_by_row():
+    found = {row: [] for row in PROMISES}
+    for source in SOURCES:
+        for suite, name in TEST.findall((ROOT / "tests" / source).read_text(encoding="utf-8")):
+            for row in rows_of(name):
+                if row in found:
+                    found[row].append(f"`{suite}.{name}`")
+    return found
+
+
+def page():
+    lines = [
+        "# The promises of operands with scales",
+        "",
+        "Each row is a promise about [operands with scales](scaled.md), and the tests whose names have its number. `ScaledGemm` compares with the formula exactly, on the CPU;",
+        "`ScaledRows` verifies every kernel of the CPU and, of the types that it takes, one of `simt` on an emulated H200 (a short run emulates a part; GEMMERY_SOAK=1 all);",
+        "`Sm80Mixed` and `Sm80Scaled` are on emulated devices. `tests/api/scaled_page_test.py --write` writes this page from the tests.",
+        "",
+        "| row | promise | tests |",
+        "|---|---|---|",
+    ]
+    lines += [f"| {row} | {PROMISES[row]} | {'<br>'.join(tests)} |" for row, tests in sorted(tests_by_row().items())]
+    lines += ["", "Failures that users of other libraries reported, and the rows that test for them here:", "", "| report | failure | rows |", "|---|---|---|"]
+    lines += [f"| {thread} | {what} | {', '.join(map(str, rows))} |" for thread, (what, rows) in REPORTS.items()]
+    return "\n".join(lines) + "\n"
+
+
+class Rows(unittest.TestCase):
+    def test_every_promise_has_a_test(self):
+        self.assertEqual([row for row, tests in tests_by_row().items() if not tests], [])
+
+    def test_reports_have_rows(self):
+        self.assertLessEqual({row for _, rows in REPORTS.values() for row in rows}, set(PROMISES))
+
+    def test_the_page_is_what_the_tests_say(self):
+        self.assertEqual(PAGE.read_text(encoding="utf-8"), page())
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        PAGE.write_text(page(), encoding="utf-8")
+    else:
+        unittest.main()
