@@ -174,11 +174,12 @@ struct WarpSpecializedConstants {
   double register_operand_clocks = 122;
   // With k split through the workspace: from a block's last accumulators in registers to the
   // counter of its tile; bytes per clock at which a block stores its part, and the last one to
-  // arrive adds all parts: 512x512x65536 takes 86 us with 128x256 in 16 parts, 68 with 128x128 in 8
-  // (H100). It is more than the 64 bytes per clock between a multiprocessor and the cache, because
-  // the products of slices are predicted too slow by as much.
+  // arrive adds all parts (H200, 2026-11-27: 256x256x65536 takes 29.2 us with 128x128 in 2 x 16
+  // parts, of which a block adds 16 of 32 KB, and 42.5 in 32, of which it adds 32 of 64 KB). By
+  // these times it is about 70; at 70 slices rank too low on an H100, where they were timed when a
+  // block requested one part at a time.
   double part_latency_us = 1.2;
-  double part_bytes_per_clock = 115;
+  double part_bytes_per_clock = 95;
   // Bytes per nanosecond that the second-level cache delivers to a stream's blocks. They request
   // lines of different k, so few requests are merged (512x512x65536, H100: 3600 to 5900).
   double stream_bytes_per_ns = 7130;

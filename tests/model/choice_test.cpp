@@ -61,6 +61,10 @@ TEST(Choice, the_first_kernel_is_within_6_percent_of_the_best_family_on_an_h200)
   expect_choices_within("families", 0.06, "h200");
 }
 
+TEST(Choice, the_first_kernel_is_within_6_percent_of_the_best_where_k_is_split) {
+  expect_choices_within("splits", 0.06, "h200");
+}
+
 TEST(Choice, the_first_kernel_is_within_13_percent_of_the_best_where_operands_may_be_copied) {
   expect_choices_within("copies", 0.13, "h200");
 }

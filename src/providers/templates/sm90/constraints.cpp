@@ -315,4 +315,18 @@ bool is_worth_parts(const Sm90Extents& extents, const Sm90Tile& tile, const Quer
   return waves * tile.slices <= 1 && sm90_depth(query.problem) >= tile.slices * least_k;
 }
 
+int slices_at_once(const Sm90Extents& extents, const Sm90Tile& tile, const Query& query) {
+  constexpr int most_slices = 255;  // of a name
+  constexpr int least_blocks = 4;
+  const Sm90TileCounts counts = count_tiles(extents, tile);
+  const double tiles = static_cast<double>(query.problem.l) * counts.rows * counts.columns;
+  const double clusters = clusters_at_once(query.device, tile.split_k);
+  const double k_blocks = std::ceil(static_cast<double>(sm90_depth(query.problem)) /
+                                    static_cast<double>(k_of_stage(query.problem) * tile.split_k));
+  const double most = std::min({clusters / tiles, k_blocks / least_blocks, 1.0 * most_slices});
+  if (tiles < 1 || most < 2) return 1;
+  // Those that remain after the blocks of k of each are rounded up.
+  return static_cast<int>(std::ceil(k_blocks / std::ceil(k_blocks / std::floor(most))));
+}
+
 }  // namespace gemmery::templates

@@ -74,4 +74,8 @@ bool may_split(const Sm90Extents& extents, const Query& query);
 // streams if the last wave is less than half full, and k gives each several blocks.
 bool is_worth_parts(const Sm90Extents& extents, const Sm90Tile& tile, const Query& query);
 
+// The most slices that run at once and give each block at least four blocks of k; 1 if there is
+// only one.
+int slices_at_once(const Sm90Extents& extents, const Sm90Tile& tile, const Query& query);
+
 }  // namespace gemmery::templates

@@ -145,6 +145,8 @@ std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept;
 // Likewise with k split through the workspace: in slices, also for more blocks than a cluster has,
 // and in streams, for tiles that fill little of their last wave.
 std::span<const Sm90Tile> sm90_part_tiles(const OperandRules& rules) noexcept;
+// Likewise with as many slices as a problem has at once (`slices_at_once`), within clusters, too.
+std::span<const Sm90Tile> sm90_slice_tiles(const OperandRules& rules) noexcept;
 // Likewise with a register operand, of 8 bits, for the default program.
 std::span<const Sm90Tile> sm90_register_tiles(const OperandRules& rules) noexcept;
 

@@ -2,6 +2,7 @@
 // The sm90 family: which kernels serve a query, why others do not, and what they are called.
 #include "providers/templates/sm90/family.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -81,6 +82,13 @@ void walk_candidates(const Query& query, const OperandRules& rules, Add&& add_ca
   for (const Sm90Candidate& candidate : sm90_part_candidates(rules))
     if (is_worth_parts(extents, candidate.tile, query)) add(candidate);
   if (!may_split(extents, query)) return;
+  for (Sm90Candidate candidate : sm90_slice_candidates(rules)) {
+    candidate.tile.slices =
+        static_cast<std::uint8_t>(slices_at_once(extents, candidate.tile, query));
+    const auto parts = sm90_part_tiles(rules);
+    const bool is_listed = std::ranges::find(parts, candidate.tile) != parts.end();
+    if (candidate.tile.slices > 1 && !is_listed) add(candidate);
+  }
   for (const Sm90Candidate& candidate : sm90_split_candidates(rules)) {
     const Sm90TileCounts counts = count_tiles(extents, candidate.tile);
     if (fits_one_wave(counts, candidate.tile.split_k, query)) add(candidate);
@@ -228,7 +236,7 @@ void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) cons
   const auto add_layouts = [&](const Sm90Products& products, DType out, std::optional<DType> c) {
     for (const OperandRules& rules : sm90_layouts(products, out, c)) {
       for (const auto tiles : {sm90_tiles(rules), sm90_split_tiles(rules), sm90_part_tiles(rules),
-                               sm90_register_tiles(rules)}) {
+                               sm90_slice_tiles(rules), sm90_register_tiles(rules)}) {
         for (const Sm90Tile& tile : tiles) visit(Kernel(*this, rules, DesignBytes::of(tile)));
       }
       // For convolutions, only the tiles that most often rank first.

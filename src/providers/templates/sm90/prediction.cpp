@@ -186,6 +186,12 @@ std::span<const Sm90Candidate> sm90_part_candidates(const OperandRules& rules) {
   return candidates_of(*table, sm90_part_tiles, rules);
 }
 
+std::span<const Sm90Candidate> sm90_slice_candidates(const OperandRules& rules) {
+  if (sm90_slice_tiles(rules).empty()) return {};
+  static auto* const table = new CandidateTable;
+  return candidates_of(*table, sm90_slice_tiles, rules);
+}
+
 std::span<const Sm90Candidate> sm90_group_candidates(const OperandRules& rules) {
   static auto* const table = new CandidateTable;
   return candidates_of(*table, sm90_group_tiles, rules);
@@ -223,7 +229,8 @@ double Sm90Prediction::microseconds(const Sm90Tile& tile) const noexcept {
 // The time until the last block has stored its accumulators and added up those of all slices.
 double Sm90Prediction::exchange_us(const Sm90Tile& tile, double slices) const noexcept {
   const double rows = std::min<double>(tile.m, extents_of(is_turned_, problem_).rows);
-  const double bytes = rows * tile.n * static_cast<double>(byte_width(rules_.accumulator));
+  const double bytes =
+      rows * tile.n / tile.split_k * static_cast<double>(byte_width(rules_.accumulator));
   return constants_.part_latency_us +
          (1 + slices) * bytes / (constants_.part_bytes_per_clock * model_.clock_ghz() * 1e3);
 }

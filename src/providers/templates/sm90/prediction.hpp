@@ -29,6 +29,7 @@ std::span<const Sm90Candidate> sm90_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_program_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_split_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_part_candidates(const OperandRules& rules);
+std::span<const Sm90Candidate> sm90_slice_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_group_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_register_candidates(const OperandRules& rules);
 

@@ -110,6 +110,27 @@ std::vector<Sm90Tile> list_part_tiles(const OperandRules& rules) {
   return tiles;
 }
 
+// With small tiles, or clusters that split k, the last block to arrive adds up little.
+std::vector<Sm90Tile> list_slice_tiles(const OperandRules& rules) {
+  struct Shape {
+    std::uint16_t m;
+    std::uint16_t n;
+  };
+  constexpr Shape shapes[] = {{128, 128}, {128, 64}, {64, 128}, {64, 64}, {64, 32}, {64, 16}};
+  constexpr std::uint8_t splits[] = {1, 2, 4};
+  std::vector<Sm90Tile> tiles;
+  for (const Shape& shape : shapes) {
+    for (const std::uint8_t split_k : splits) {
+      Sm90Tile tile{.m = shape.m, .n = shape.n, .cluster_m = 1, .cluster_n = 1, .stages = 0};
+      tile.split_k = split_k;
+      tile.split = abi::SplitMode::parallel;
+      tile.slices = 5;  // those of a problem are found later; no part tile has as many
+      add_legal(rules, tile, tiles);
+    }
+  }
+  return tiles;
+}
+
 // Tiles with a register operand.
 std::vector<Sm90Tile> list_register_tiles(const OperandRules& rules) {
   std::vector<Sm90Tile> tiles;
@@ -265,6 +286,12 @@ std::span<const Sm90Tile> sm90_part_tiles(const OperandRules& rules) noexcept {
   if (rules.math == Math::saturate) return {};
   static auto* const table = new TileTable;
   return tiles_of(*table, list_part_tiles, rules);
+}
+
+std::span<const Sm90Tile> sm90_slice_tiles(const OperandRules& rules) noexcept {
+  if (rules.math == Math::saturate) return {};
+  static auto* const table = new TileTable;
+  return tiles_of(*table, list_slice_tiles, rules);
 }
 
 std::span<const Sm90Tile> sm90_group_tiles(const OperandRules& rules) noexcept {
