@@ -298,7 +298,8 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"split_rank() * params_.k_blocks * tile_k", "0U"}}}},
     {.name = "blocks store each other's columns",
      .kernel = split,
-     .edits = {{{"split_rank() * stored.tile_n", "(split_rank() ^ 1U) * stored.tile_n"}}}},
+     .edits = {{{"split_rank() * abi::stored_of<design>().tile_n",
+                 "(split_rank() ^ 1U) * abi::stored_of<design>().tile_n"}}}},
 
     {.name = "nothing", .kernel = rotation},
     {.name = "the turn is passed before the tile is multiplied",
