@@ -60,8 +60,6 @@ enum class Epilogue : std::uint32_t {  // cublasLtEpilogue_t; sums of bits
   plain = 1,
   relu = 2,
   bias = 4,
-  gelu = 32,
-  auxiliary = 128,
 };
 
 enum class DescriptorAttribute : int {  // cublasLtMatmulDescAttributes_t
@@ -70,9 +68,6 @@ enum class DescriptorAttribute : int {  // cublasLtMatmulDescAttributes_t
   epilogue = 7,
   bias_pointer = 8,
   bias_batch_stride = 10,
-  auxiliary_pointer = 11,
-  auxiliary_leading = 12,
-  auxiliary_batch_stride = 13,
   a_scale_pointer = 17,
   b_scale_pointer = 18,
   fast_accumulation = 25,

@@ -19,8 +19,6 @@ std::uint32_t epilogue_bits(const EpilogueForm& form) {
   std::uint32_t bits = 0;
   const auto add = [&](Epilogue epilogue) { bits |= static_cast<std::uint32_t>(epilogue); };
   if (form.activation == Activation::relu) add(Epilogue::relu);
-  if (form.activation == Activation::gelu) add(Epilogue::gelu);
-  if (form.auxiliary != no_operand) add(Epilogue::auxiliary);
   if (form.bias != no_operand) add(Epilogue::bias);
   if (bits == 0) add(Epilogue::plain);
   return bits;
@@ -33,11 +31,6 @@ void set_epilogue(const Library& library, MatmulDescriptor operation, const Prod
       set(library, operation, DescriptorAttribute::bias_type,
           static_cast<std::int32_t>(product.bias.type));
     set(library, operation, DescriptorAttribute::bias_batch_stride, product.bias.batch_stride);
-  }
-  if (product.auxiliary.operand != no_operand) {
-    set(library, operation, DescriptorAttribute::auxiliary_leading, product.auxiliary.leading);
-    set(library, operation, DescriptorAttribute::auxiliary_batch_stride,
-        product.auxiliary.batch_stride);
   }
 }
 
@@ -56,8 +49,6 @@ Addresses sample_addresses(const Product& product) noexcept {
   if (product.second_scale.operand != no_operand)
     addresses.second_scale = sample_address(product.second_scale.alignment);
   if (product.bias.operand != no_operand) addresses.bias = sample_address(product.bias.alignment);
-  if (product.auxiliary.operand != no_operand)
-    addresses.auxiliary = sample_address(product.auxiliary.alignment);
   return addresses;
 }
 
@@ -69,8 +60,6 @@ void set_addresses(const Library& library, MatmulDescriptor operation, const Pro
     set(library, operation, DescriptorAttribute::b_scale_pointer, addresses.second_scale);
   if (product.bias.operand != no_operand)
     set(library, operation, DescriptorAttribute::bias_pointer, addresses.bias);
-  if (product.auxiliary.operand != no_operand)
-    set(library, operation, DescriptorAttribute::auxiliary_pointer, addresses.auxiliary);
 }
 
 Owned<MatmulDescriptor> make_operation(const Library& library, const Product& product,

@@ -24,7 +24,6 @@ struct Addresses {
   const void* first_scale = nullptr;
   const void* second_scale = nullptr;
   const void* bias = nullptr;
-  void* auxiliary = nullptr;
 };
 
 // Addresses with the alignment of a problem's, for questions that read no memory.

@@ -9,7 +9,7 @@
 
 namespace gemmery::cublaslt {
 
-enum class Activation : std::uint8_t { none, relu, gelu };
+enum class Activation : std::uint8_t { none, relu };
 
 // The number of an operand among those of the program; none if there is no such operand.
 inline constexpr int no_operand = -1;
@@ -38,7 +38,6 @@ struct EpilogueForm {
   Scales scales = {};
   int c = no_operand;
   int bias = no_operand;
-  int auxiliary = no_operand;  // the result that stores the operand of GELU
 };
 
 // Success if the program of a problem has this form, else the first node that has not.

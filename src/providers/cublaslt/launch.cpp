@@ -75,14 +75,11 @@ Addresses addresses_of(const Product& product, const GemmArguments& arguments) {
     addresses.second_scale = address_of(arguments, product.second_scale.operand);
   if (product.bias.operand != no_operand)
     addresses.bias = address_of(arguments, product.bias.operand);
-  if (product.auxiliary.operand != no_operand)
-    addresses.auxiliary = address_of(arguments, product.auxiliary.operand);
   return addresses;
 }
 
 bool has_attachments(const Product& product) {
-  return product.bias.operand != no_operand || product.auxiliary.operand != no_operand ||
-         product.first_scale.operand != no_operand;
+  return product.bias.operand != no_operand || product.first_scale.operand != no_operand;
 }
 
 const void* address_of_c(const Product& product, const GemmArguments& arguments) {

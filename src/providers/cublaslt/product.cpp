@@ -215,27 +215,13 @@ Status read_bias(const GemmProblem& p, Product& product) {
   const DType dtype = is_float8(p.a.dtype) && p.out.dtype == f32 ? bf16 : p.out.dtype;
   if (vector.dtype != dtype)
     return refuse_layout(name, gemmery::name(dtype), gemmery::name(vector.dtype));
-  product.bias = {operand, *data_type(dtype), 0, vector.batch_stride, vector.alignment};
-  return Status::success();
-}
-
-Status read_auxiliary(const GemmProblem& p, Product& product) {
-  constexpr std::int64_t multiple = 8;  // of leading dimension and batch stride, in elements
-  const int operand = product.epilogue.auxiliary;
-  const std::string name = operand_name(p, operand);
-  Matrix matrix;
-  if (Status status = read_like_out(p, name, operand_of(p, operand), product, matrix); !status)
-    return status;
-  if (matrix.leading % multiple != 0 || matrix.batch_stride % multiple != 0)
-    return refuse_layout(name, "strides that are multiples of 8 elements",
-                         fmt::format("{} and {}", matrix.leading, matrix.batch_stride));
-  product.auxiliary = {operand, matrix.type, matrix.leading, matrix.batch_stride, matrix.alignment};
+  product.bias = {operand, *data_type(dtype), vector.batch_stride, vector.alignment};
   return Status::success();
 }
 
 Attachment scale_of(const GemmProblem& p, int operand) {
   if (operand == no_operand) return {};
-  return {operand, DataType::f32, 0, 0, operand_of(p, operand).alignment};
+  return {operand, DataType::f32, 0, operand_of(p, operand).alignment};
 }
 
 // One factor or two of all elements are scales of tensors, one for each row and one for each column
@@ -281,10 +267,7 @@ Status read_epilogue(const GemmProblem& p, Product& product) {
         !status)
       return status;
   }
-  if (form.bias != no_operand)
-    if (Status status = read_bias(p, product); !status) return status;
-  if (form.auxiliary != no_operand) return read_auxiliary(p, product);
-  return Status::success();
+  return form.bias == no_operand ? Status::success() : read_bias(p, product);
 }
 
 // --- numbers ------------------------------------------------------------------------------------

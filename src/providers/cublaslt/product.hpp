@@ -31,7 +31,6 @@ struct Matrix {
 struct Attachment {
   int operand = no_operand;  // of the program
   DataType type = DataType::f32;
-  std::int64_t leading = 0;
   std::int64_t batch_stride = 0;
   std::uint32_t alignment = 1;
 };
@@ -48,7 +47,6 @@ struct Product {
   ScaleMode scale_mode = ScaleMode::tensor;
   Attachment first_scale, second_scale;  // of the two operands
   Attachment bias;
-  Attachment auxiliary;
 
   std::int64_t largest_span() const noexcept;
 };

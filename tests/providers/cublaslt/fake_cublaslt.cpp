@@ -22,8 +22,6 @@ struct MatmulObject {
   const void* bias = nullptr;
   std::int64_t bias_stride = 0;
   int bias_type = -1;
-  void* auxiliary = nullptr;
-  std::int64_t auxiliary_leading = 0, auxiliary_stride = 0;
   bool is_fast = false;
   const void* scales[2] = {};
   std::int32_t scale_modes[2] = {};
@@ -237,12 +235,7 @@ struct Call {
           operation.bias_type < 0 ? d.type : static_cast<DataType>(operation.bias_type);
       x += read(type, operation.bias, l * operation.bias_stride + i);
     }
-    if (has(Epilogue::auxiliary))
-      write(d.type, operation.auxiliary,
-            l * operation.auxiliary_stride + j * operation.auxiliary_leading + i, x);
-    if (has(Epilogue::relu)) x = x > 0 ? x : 0;
-    if (has(Epilogue::gelu))
-      x = 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    if (has(Epilogue::relu)) x = x < 0 ? 0 : x;
     return x;
   }
 
@@ -317,12 +310,6 @@ EXPORTED Result cublasLtMatmulDescSetAttribute(MatmulDescriptor descriptor,
       return take(object.bias, from, bytes);
     case DescriptorAttribute::bias_batch_stride:
       return take(object.bias_stride, from, bytes);
-    case DescriptorAttribute::auxiliary_pointer:
-      return take(object.auxiliary, from, bytes);
-    case DescriptorAttribute::auxiliary_leading:
-      return take(object.auxiliary_leading, from, bytes);
-    case DescriptorAttribute::auxiliary_batch_stride:
-      return take(object.auxiliary_stride, from, bytes);
     case DescriptorAttribute::fast_accumulation: {
       const Result result = take(flag, from, bytes);
       object.is_fast = flag != 0;
