@@ -74,12 +74,12 @@ constexpr int part_bytes_per_line(MmaMath math) {
   return splits_to_bf16(math) && part_count(math) == 3 ? 64 : 0;
 }
 
-constexpr unsigned lines_per_unit = 8;
+inline constexpr unsigned lines_per_unit = 8;
 constexpr unsigned split_unit_bytes = 1024;
-constexpr unsigned bf16_unit_bytes = split_unit_bytes / 2;  // of a part
+inline constexpr unsigned bf16_unit_bytes = split_unit_bytes / 2;  // of a part
 
 /// The part of a unit that a lane splits in one of two steps: four adjacent numbers.
-constexpr unsigned split_steps = 2;
+inline constexpr unsigned split_steps = 2;
 struct SplitLane {
   unsigned line;   // one of the four lines of a step
   unsigned chunk;  // one of the eight 16-byte chunks of a line
