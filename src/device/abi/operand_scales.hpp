@@ -25,7 +25,7 @@ struct OperandScales {
 };
 
 /// The divisor of a block that reaches over a whole extent.
-constexpr unsigned whole_extent = 1U << 31;
+inline constexpr unsigned whole_extent = 1U << 31;
 
 /// Values of blocks of `rows` rows of A (columns of B) by `k` elements. Strides count values; those
 /// of a swizzled scale are not used, but the tiles along k (abi::swizzled_tiles).
