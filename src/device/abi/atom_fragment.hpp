@@ -18,7 +18,7 @@ namespace gemmery::abi {
 
 [[maybe_unused]] constexpr unsigned fragment_k = 32;     // of one wgmma
 [[maybe_unused]] constexpr unsigned fragment_rows = 16;  // of a warp
-constexpr unsigned fragment_line_bytes = 128;
+inline constexpr unsigned fragment_line_bytes = 128;
 
 /// The line (of 32, one for each k) whose address a lane gives to ldmatrix.
 GEMMERY_HOST_DEVICE

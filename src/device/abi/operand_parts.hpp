@@ -75,7 +75,7 @@ constexpr int part_bytes_per_line(MmaMath math) {
 }
 
 inline constexpr unsigned lines_per_unit = 8;
-constexpr unsigned split_unit_bytes = 1024;
+inline constexpr unsigned split_unit_bytes = 1024;
 inline constexpr unsigned bf16_unit_bytes = split_unit_bytes / 2;  // of a part
 
 /// The part of a unit that a lane splits in one of two steps: four adjacent numbers.

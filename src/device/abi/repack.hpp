@@ -40,9 +40,9 @@ struct RepackParams {
   unsigned first_tiles;  // of operand 0
 };
 
-constexpr int repack_threads = 256;
-constexpr int repack_unit_bytes = 16;  // what a thread reads, and stores, at a time
-constexpr int repack_units_per_thread = 4;
+inline constexpr int repack_threads = 256;
+inline constexpr int repack_unit_bytes = 16;  // what a thread reads, and stores, at a time
+inline constexpr int repack_units_per_thread = 4;
 
 GEMMERY_HOST_DEVICE
 constexpr int elements_per_unit(int element_bytes) { return repack_unit_bytes / element_bytes; }
@@ -55,7 +55,7 @@ constexpr int elements_per_unit(int element_bytes) { return repack_unit_bytes / 
 // lane. The words of a row are swizzled by the number of its chunk, so that these lanes access
 // different banks.
 
-constexpr int repack_row_bytes = 128;
+inline constexpr int repack_row_bytes = 128;
 
 /// Rows of the tile, and elements of one.
 GEMMERY_HOST_DEVICE

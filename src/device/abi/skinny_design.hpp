@@ -119,7 +119,7 @@ constexpr int panel_unit_words(const SkinnyDesign& design) {
 }
 
 /// Units of a thread that are loaded to registers while the previous panel is multiplied.
-constexpr int panel_units_ahead = 4;
+inline constexpr int panel_units_ahead = 4;
 
 /// Values of k of A that are in shared memory at a time: some words of each thread, a multiple of
 /// the split unit.
@@ -239,7 +239,7 @@ constexpr int bytes_under_way(const SkinnyDesign& design) {
 }
 
 /// Registers of a multiprocessor.
-constexpr int register_file = 65536;
+inline constexpr int register_file = 65536;
 
 /// An estimate of a thread's registers: accumulators, slots, operands of the multiply-adds,
 /// addresses, and the loads of the next panel. `architecture`: the target's.

@@ -85,14 +85,14 @@ struct Sm90Design {
   bool operator==(const Sm90Design&) const = default;
 };
 
-constexpr int sm90_swizzle_bytes = 128;  // of a row in shared memory
-constexpr int sm90_block_rows = 64;      // rows of the accumulator of one wgmma
-constexpr int warpgroup_threads = 128;
-constexpr int warps_per_consumer = warpgroup_threads / 32;
+inline constexpr int sm90_swizzle_bytes = 128;  // of a row in shared memory
+inline constexpr int sm90_block_rows = 64;      // rows of the accumulator of one wgmma
+inline constexpr int warpgroup_threads = 128;
+inline constexpr int warps_per_consumer = warpgroup_threads / 32;
 /// Rows of a block of 64 whose accumulators one warp holds. The warp loads and stores them by its
 /// own copies and waits for no other warp.
-constexpr int sm90_warp_rows = 16;
-constexpr int sm90_shared_limit = 227 * 1024;
+inline constexpr int sm90_warp_rows = 16;
+inline constexpr int sm90_shared_limit = 227 * 1024;
 
 /// Elements of k in one stage: a swizzled row of a K-major operand.
 GEMMERY_HOST_DEVICE
@@ -272,7 +272,7 @@ constexpr bool stores_by_tma(const Sm90Design& design) {
 }
 
 /// Threads that copy rows of A by index: the producer's warpgroup without its first warp.
-constexpr int gathering_threads = warpgroup_threads - 32;
+inline constexpr int gathering_threads = warpgroup_threads - 32;
 
 /// True if rows of A that threads have copied are rounded to TF32 in a phase of its own; TMA rounds
 /// others on their way.

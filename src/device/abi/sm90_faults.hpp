@@ -6,7 +6,7 @@
 
 namespace gemmery::abi {
 
-constexpr int rotation_tile = 128;  // rows and columns of a tile in rotation
+inline constexpr int rotation_tile = 128;  // rows and columns of a tile in rotation
 
 enum class Sm90Fault : unsigned char {
   none,

@@ -20,8 +20,8 @@ namespace gemmery::abi {
 // Before all of these are the ones by which row vectors are multiplied, the row vectors that wgmmas
 // add, and zeros, in this order.
 
-constexpr int tma_input_depth = 2;  // one is read while the other is loaded
-constexpr int most_tma_inputs = 2;  // more leave no room for stages; others use plain loads
+inline constexpr int tma_input_depth = 2;  // one is read while the other is loaded
+inline constexpr int most_tma_inputs = 2;  // more leave no room for stages; others use plain loads
 
 GEMMERY_HOST_DEVICE
 constexpr bool is_vector(const EpilogueTensor& tensor) {
@@ -126,10 +126,10 @@ constexpr int count_full(const EpilogueTensor* inputs, int count) {
 // bytes. The first row of an atom, which no swizzle moves, is the vector as it lies in memory. The
 // other 8 k are zeros, shared by all.
 
-constexpr int addend_atom_bytes = 8 * sm90_swizzle_bytes;
+inline constexpr int addend_atom_bytes = 8 * sm90_swizzle_bytes;
 
 /// Addend buffers of a consumer: one is multiplied while the next tile's is loaded.
-constexpr int addends_per_consumer = 2;
+inline constexpr int addends_per_consumer = 2;
 
 GEMMERY_HOST_DEVICE
 constexpr int addend_atoms(const StoredShare& share) { return (share.columns + 63) / 64; }

@@ -67,7 +67,7 @@ constexpr int staging_bytes(const Sm90Design& design) {
   return sm90_block_rows * staging_pitch_bytes(design);
 }
 
-constexpr int staging_tiles_per_consumer = 2;  // one is filled while the other is stored
+inline constexpr int staging_tiles_per_consumer = 2;  // one is filled while the other is stored
 
 /// Bytes of one stage, barriers included.
 GEMMERY_HOST_DEVICE
@@ -99,7 +99,7 @@ constexpr int part_flag_bytes(const Sm90Design& design) {
 }
 
 /// Tiles of groups that the producer may find ahead of the consumers.
-constexpr int group_tile_records = 4;
+inline constexpr int group_tile_records = 4;
 
 /// For a gather: a word for each row of a tile, and padding that aligns the records.
 GEMMERY_HOST_DEVICE

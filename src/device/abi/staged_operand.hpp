@@ -9,7 +9,7 @@
 
 namespace gemmery::abi {
 
-constexpr int chunk_bytes = 16;
+inline constexpr int chunk_bytes = 16;
 
 /// The position of a chunk in its row is its number XOR swizzle.of(row).
 struct ChunkSwizzle {

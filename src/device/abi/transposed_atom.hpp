@@ -18,11 +18,11 @@
 
 namespace gemmery::abi {
 
-constexpr unsigned transposed_line_bytes = 128;
-constexpr unsigned lanes_of_transposition = 32;
+inline constexpr unsigned transposed_line_bytes = 128;
+inline constexpr unsigned lanes_of_transposition = 32;
 
 /// The squares of an atom of 8-bit elements, of which a warp takes two at a time.
-constexpr unsigned square_pairs = 8;
+inline constexpr unsigned square_pairs = 8;
 
 /// A square by its lines of k and its 32 columns of rows, from 0 to 3 each.
 struct Square {

@@ -17,9 +17,9 @@ __device__ __forceinline__ float polynomial(const float (&c)[count], float x) {
   return sum;
 }
 
-constexpr float log2_e = 1.44269504F;
-constexpr float log2_e_rest = 1.925963033e-8F;  // the rounding error of log2_e
-constexpr float ln_2 = 0.693147182F;
+inline constexpr float log2_e = 1.44269504F;
+inline constexpr float log2_e_rest = 1.925963033e-8F;  // the rounding error of log2_e
+inline constexpr float ln_2 = 0.693147182F;
 
 __device__ __forceinline__ float abs(float x) { return fabsf(x); }
 __device__ __forceinline__ double abs(double x) { return fabs(x); }

@@ -57,7 +57,7 @@ template <class Epilogue, int output, class Compute>
 using ReducerOf = Reducer<Epilogue::output[output].reduction, Compute>;
 
 template <class Epilogue, int output>
-constexpr bool is_reduced = Epilogue::output[output].reduction != abi::Reduction::none;
+inline constexpr bool is_reduced = Epilogue::output[output].reduction != abi::Reduction::none;
 
 /// True if any further output of a program satisfies `Is`.
 template <class Epilogue, class Is>

@@ -33,7 +33,7 @@ namespace gemmery::device {
 // If the mainloop takes all registers, values that are needed after it are read or computed there:
 // kept across it, 4 to 28 bytes of them spilled (ptxas 13.0). So did the ends of groups.
 template <abi::Sm80Design design>
-constexpr bool takes_all_registers =
+inline constexpr bool takes_all_registers =
     Sm80Mainloop<design>::takes_all_registers || design.groups != abi::GroupSchedule::none;
 
 template <abi::Sm80Design design>

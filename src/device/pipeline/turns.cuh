@@ -9,8 +9,9 @@
 
 namespace gemmery::device {
 
-constexpr int turn_threads = 2 * abi::warpgroup_threads;  // one warpgroup passes it, one waits
-constexpr unsigned first_turn_barrier = 8;                // lower ones belong to the epilogue
+inline constexpr int turn_threads =
+    2 * abi::warpgroup_threads;                    // one warpgroup passes it, one waits
+inline constexpr unsigned first_turn_barrier = 8;  // lower ones belong to the epilogue
 
 /// Waits until the previous consumer has passed the turn. The very first tile needs no turn.
 __device__ __forceinline__ void wait_for_turn(unsigned consumer) {

@@ -54,8 +54,8 @@ struct DecodedPair {
 
 namespace detail {
 
-constexpr unsigned and_or = 0xea;   // (a & b) | c
-constexpr unsigned and_xor = 0x6a;  // (a & b) ^ c
+inline constexpr unsigned and_or = 0xea;   // (a & b) | c
+inline constexpr unsigned and_xor = 0x6a;  // (a & b) ^ c
 
 /// (bits & mask) ^ other, one instruction.
 __device__ __forceinline__ unsigned masked_xor(unsigned bits, unsigned mask, unsigned other) {

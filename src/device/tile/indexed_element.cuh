@@ -7,7 +7,7 @@
 
 namespace gemmery::device {
 
-constexpr int no_element = -1;
+inline constexpr int no_element = -1;
 
 /// The element of the tensor for an element of all groups; no_element if its index is -1 or out of
 /// range.

@@ -14,7 +14,8 @@ namespace gemmery::device {
 
 using MatrixDescriptor = abi::UInt64;
 
-constexpr unsigned atom_bytes = 64 * abi::sm90_swizzle_bytes;  // of 64 rows, or of 64 columns
+inline constexpr unsigned atom_bytes =
+    64 * abi::sm90_swizzle_bytes;  // of 64 rows, or of 64 columns
 
 /// The swizzle field of a descriptor.
 enum class Swizzle : unsigned { bytes_128 = 1, bytes_64 = 2 };
@@ -40,13 +41,13 @@ __device__ __forceinline__ MatrixDescriptor describe_matrix(unsigned shared, uns
 }
 
 /// Bytes of k that one wgmma multiplies.
-constexpr unsigned step_bytes = 32;
+inline constexpr unsigned step_bytes = 32;
 
 /// The increments of a descriptor for the next step of k, and for the next 64 rows.
 GEMMERY_HOST_DEVICE
 constexpr unsigned next_step(abi::Major major) {
   return (major == abi::Major::k ? step_bytes : 16U * abi::sm90_swizzle_bytes) / 16;
 }
-constexpr unsigned next_64_rows = atom_bytes / 16;
+inline constexpr unsigned next_64_rows = atom_bytes / 16;
 
 }  // namespace gemmery::device
