@@ -87,20 +87,21 @@ double splitting_factor(Math math) {
   }
 }
 
-// Elements per clock that a multiprocessor copies one by one, through registers: operands of which
-// not even 4 bytes are aligned. 1001^3, 35x8457x2560 and a convolution of three channels gave 2.36
-// to 2.44 of 2 bytes, 1760x7133x1760 at least 3.8 of one byte (H200, bench/results/h200-races.md).
-double single_copies_per_clock(DType dtype) { return bit_width(dtype) == 8 ? 4 : 2.4; }
+// Elements per clock that a thread copies one by one, through registers: operands of which not even
+// 4 bytes are aligned. With 256 threads on a multiprocessor 1001^3 and 35x8457x2560 gave 2.4 of 2
+// bytes, 1760x7133x1760 at least 3.8 of one byte; a convolution of three channels took 1.2 times as
+// long in 256x128 with 256 threads as in 128x64 with 384 (H200, bench/results/h200-races.md).
+double single_copies_per_clock(DType dtype) { return (bit_width(dtype) == 8 ? 4 : 2.4) / 256; }
 
-// The clocks in which a block copies what one step of its mainloop multiplies, as far as elements
-// are copied one by one.
-double single_copy_clocks(const Sm80Tile& tile, const OperandRules& rules) {
+// The clocks in which a multiprocessor with so many threads copies what one step of a block's
+// mainloop multiplies, as far as elements are copied one by one.
+double single_copy_clocks(const Sm80Tile& tile, const OperandRules& rules, double threads) {
   double clocks = 0;
   if (rules.a.alignment < 4)
     clocks += static_cast<double>(tile.m) * tile.k / single_copies_per_clock(rules.a.dtype);
   if (rules.b.alignment < 4)
     clocks += static_cast<double>(tile.n) * tile.k / single_copies_per_clock(rules.b.dtype);
-  return clocks;
+  return clocks / threads;
 }
 
 // The cost of splitting a tile among blocks: their accumulators go through L2 and back, in order.
@@ -217,8 +218,13 @@ double Sm80Prediction::microseconds(const Sm80Tile& tile, const OperandRules& ru
   }
   const double tiles_each = tiles / std::max(device_.multiprocessors, 1);
   const double steps = std::max(std::ceil(static_cast<double>(problem.k) / slices / tile.k), 1.0);
-  const double copy_us = (is_stream ? tiles_each : std::ceil(tiles_each)) * steps *
-                         single_copy_clocks(tile, rules) / (device_.clock_ghz * 1e3);
+  const double waves = is_stream ? tiles_each : std::ceil(tiles_each);
+  constexpr double most_threads = 384;  // more were not timed
+  const double threads = std::min(
+      abi::thread_count(design) * std::clamp<double>(waves, 1, resident_blocks(design, device_)),
+      most_threads);
+  const double copy_us =
+      waves * steps * single_copy_clocks(tile, rules, threads) / (device_.clock_ghz * 1e3);
   double total =
       std::max(parts.total_us() + epilogue_us_, parts.launch_us + parts.fill_us + copy_us) *
       caution(rules.a.dtype, device_.target);
