@@ -167,6 +167,7 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
       addend_clocks(design.adds_vector ? design.tile_m * design.tile_n * addend_k / macs_per_clock
                                        : 0),
       transposed_kib(design.transposed_bytes / (1024.0 * design.consumers)),
+      splits(design.products > 1),
       promoted_sums(design.is_promoted
                         ? design.tile_m * design.tile_n / (threads_of_consumer * design.consumers)
                         : 0),
@@ -331,8 +332,9 @@ double WarpSpecializedModel::time_consumers(const WarpSpecializedTerms& design,
     clocks = std::max(clocks, products * design.consumer_share + promotion);
   }
   if (design.transposed_kib > 0) {
-    const double per_kib = element_bytes_ == 1 ? constants_.byte_transposition_clocks_per_kib
-                                               : constants_.word_transposition_clocks_per_kib;
+    const double per_kib = design.splits         ? constants_.split_clocks_per_kib
+                           : element_bytes_ == 1 ? constants_.byte_transposition_clocks_per_kib
+                                                 : constants_.word_transposition_clocks_per_kib;
     clocks += constants_.transposition_clocks + per_kib * design.transposed_kib;
   }
   return clocks;

@@ -92,6 +92,7 @@ struct WarpSpecializedTerms {
   // Per stage: the KiB that a consumer transposes, its promoted accumulators per thread, and its
   // share of the tile's products.
   double transposed_kib;
+  bool splits;  // these KiB are split into parts, not transposed
   double promoted_sums;
   double consumer_share;
   bool takes_registers;
@@ -165,11 +166,12 @@ struct WarpSpecializedConstants {
   double promotion_clocks = 82.6;
   double promotion_clocks_per_sum = 3.14;
   // For operands that are transposed in shared memory: clocks per stage, and clocks per KiB that a
-  // consumer transposes, of 8 and of 32 bits. Its wgmmas wait for them (H100, h100-sm90-types.md;
-  // 32 bits: H200, h200-copies.md).
+  // consumer transposes, of 8 and of 32 bits, or splits into parts. Its wgmmas wait for them (H100,
+  // h100-sm90-types.md; transposed 32 bits: H200, h200-copies.md).
   double transposition_clocks = 86;
   double byte_transposition_clocks_per_kib = 17.7;
   double word_transposition_clocks_per_kib = 34;
+  double split_clocks_per_kib = 7.98;
   // Clocks per stage in which 8-bit operands are loaded to registers and transposed there.
   double register_operand_clocks = 122;
   // With k split through the workspace: from a block's last accumulators in registers to the
