@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: draw_speed.py [--check]
 
-Draws docs/images/speed.svg from one recorded race, all of whose rows come from one H100, one commit and one command
-(bench/results/h100-sm90-types.jsonl): the first kernel of `get_kernels` and cuBLASLt's, in turn. With --check it writes nothing and fails
+Draws docs/images/speed.svg from one recorded race, all of whose rows come from one host of H200s, one commit and one command
+(bench/results/h200-races.jsonl): the first kernel of `get_kernels` and cuBLASLt's, in turn. With --check it writes nothing and fails
 where the picture is not what the record gives.
 """
 
@@ -14,10 +14,9 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).resolve().parents[1]
-RECORD = ROOT / "bench/results/h100-sm90-types.jsonl"
+RECORD = ROOT / "bench/results/h200-races.jsonl"
 PICTURE = ROOT / "docs/images/speed.svg"
-COMMIT = "0199e40"
-COMMAND = "gemm_peers --pairs 5 --sample-ms 5 --top 1"
+SET = "types"
 # Problem of the record, and what it is called; B's columns are contiguous, as weights lie.
 ROWS = [
     ("gemm 8192x8192x8192 a=bf16 b=bf16:c", "bfloat16, 8192³"),
@@ -43,7 +42,7 @@ FASTER, SLOWER = "#2f6f8f", "#b7791f"
 def races() -> dict[str, dict]:
     """Problem -> its row of the race."""
     rows = map(json.loads, RECORD.read_text().splitlines())
-    return {row["problem"]: row for row in rows if row.get("commit") == COMMIT and row.get("command") == COMMAND}
+    return {row["problem"]: row for row in rows if row["set"] == SET and "problem" in row}
 
 
 def tflops(problem: str, microseconds: float) -> float:
@@ -76,10 +75,10 @@ def picture() -> str:
     one = LEFT + UNIT
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1040 {bottom + 40}" font-family="DejaVu Sans, Helvetica, Arial, sans-serif" '
-        'role="img" aria-label="Speed of first kernels relative to cuBLASLt on an H100">',
+        'role="img" aria-label="Speed of first kernels relative to cuBLASLt on an H200">',
         "<!-- SPDX-License-Identifier: Apache-2.0: drawn by tools/draw_speed.py -->",
         f'<rect width="1040" height="{bottom + 40}" fill="#ffffff"/>',
-        text(24, 36, "First kernels against cuBLASLt on an H100", 19, ' font-weight="bold"'),
+        text(24, 36, "First kernels against cuBLASLt on an H200", 19, ' font-weight="bold"'),
         text(24, 60, "cuBLASLt's time over ours: to the right of 1 we are faster. Bars are medians of five rounds in turn, lines their range."),
         f'<path d="M{one},{TOP - 14} V{bottom}" stroke="#94a3b8" stroke-width="1.4" stroke-dasharray="4 3"/>',
         text(one, TOP - 18, "1", 12, ' text-anchor="middle"'),
