@@ -47,7 +47,7 @@ TEST_P(GroupsEmulated, every_kernel_of_groups_is_right_on_random_ones) {
   const Device device = parse_device(GetParam().device).value();
   const std::uint64_t seed = test_seed();
   Choices choices(seed);
-  const int rounds = is_soak() ? 20 : 4;
+  const int rounds = is_soak() ? 20 : 2;
   for (int round = 0; round < rounds && !HasFailure(); ++round) {
     set_emulator_seed(choices.bits() >> 1);
     const SuiteReport report =

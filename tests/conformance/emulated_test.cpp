@@ -10,7 +10,7 @@ namespace {
 // few, with many problems each, because every kernel must be compiled.
 const DeviceUnderTest h200{
     .device = "emulated:h200",
-    .scale = {.rounds = 2,
+    .scale = {.rounds = 1,
               .kernels_per_round = 10,
               .cases_per_round = 20,
               .kernels_per_line = 1,

@@ -26,7 +26,7 @@ std::vector<Kernel> available_kernels() {
 
 TEST(HostConformance, every_kernel_is_right_on_random_problems) {
   const SuiteReport report = run_suite({.kernels = available_kernels(),
-                                        .cases = is_soak() ? 100000 : 2000,
+                                        .cases = is_soak() ? 100000 : 1000,
                                         .seed = test_seed(),
                                         .threads = platform::thread_count(),
                                         .limits = {.products = 1 << 17, .device = Device::cpu()}});
@@ -40,7 +40,7 @@ TEST(HostConformance, every_kernel_is_right_on_random_problems) {
 TEST(HostConformance, every_kernel_is_right_on_random_groups) {
   const SuiteReport report =
       run_suite({.kernels = available_kernels(),
-                 .cases = is_soak() ? 30000 : 1200,
+                 .cases = is_soak() ? 30000 : 600,
                  .seed = test_seed(),
                  .threads = platform::thread_count(),
                  .limits = {.products = 1 << 17, .device = Device::cpu(), .groups = true}});
