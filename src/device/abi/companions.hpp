@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scales and a zero point of an operand: what a kernel is compiled for, and its run-time
-// parameters.
+// Scales and a zero point of an operand, which a kernel reads in its main loop: what it is compiled
+// for, and what a launch passes.
 #pragma once
 
 #include <device/abi/dtype.hpp>
+#include <device/abi/fast_divisor.hpp>
 #include <device/abi/host_device.hpp>
 #include <device/abi/scale_layout.hpp>
 
 namespace gemmery::abi {
 
-/// The types of an operand's companions; those beyond scale_count are not used.
+/// The types of an operand's companions. Scales multiply; those beyond scale_count are not used.
+/// They are tensors of any strides, or swizzled; zero points are strided.
 struct CompanionTypes {
   int scale_count = 0;
   DType scales[2] = {DType::float32, DType::float32};
@@ -23,16 +25,19 @@ struct CompanionTypes {
   constexpr bool are_used() const { return scale_count > 0 || has_zero_point; }
 };
 
-/// One companion. Strides count values, from block to block; a block of 0 reaches over the whole
-/// extent.
+/// The divisor of a block that reaches over a whole extent.
+inline constexpr unsigned whole_extent = 1U << 31;
+
+/// One companion: values of blocks of `rows` rows of A (columns of B) by `k` elements. Strides
+/// count values, from block to block.
 struct CompanionParams {
   const void* data;
   Int64 batch_stride;
   Int64 row_stride;
   Int64 k_stride;
-  unsigned row_block;
-  unsigned k_block;
   Int64 tiles;  // along k, of a swizzled one
+  FastDivisor rows;
+  FastDivisor k;
 };
 
 struct CompanionsParams {
@@ -40,6 +45,12 @@ struct CompanionsParams {
   CompanionParams zero_point;
 };
 
-static_assert(sizeof(CompanionParams) == 48 && sizeof(CompanionsParams) == 3 * 48);
+/// `group`: the elements of k after which a value may change.
+struct GroupedCompanionsParams {
+  CompanionsParams companions;
+  FastDivisor group;
+};
+
+static_assert(sizeof(CompanionParams) == 64 && sizeof(CompanionsParams) == 3 * 64);
 
 }  // namespace gemmery::abi

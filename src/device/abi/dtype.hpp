@@ -39,6 +39,12 @@ constexpr bool is_integer(DType dtype) { return kind_of(dtype) != Kind::floating
 GEMMERY_HOST_DEVICE
 constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 
+/// True for floats of 8 bits with a sign.
+GEMMERY_HOST_DEVICE
+constexpr bool is_float8(DType dtype) {
+  return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2;
+}
+
 /// Bytes of one element. Not for types narrower than a byte.
 GEMMERY_HOST_DEVICE
 constexpr int bytes_of(DType dtype) { return bits_of(dtype) / 8; }

@@ -2,8 +2,8 @@
 // The run-time parameters of an sm80 kernel, byte for byte as the host passes them.
 #pragma once
 
+#include <device/abi/companions.hpp>
 #include <device/abi/host_device.hpp>
-#include <device/abi/operand_scales.hpp>
 #include <device/abi/simt_params.hpp>
 #include <device/abi/split.hpp>
 #include <device/abi/tile_order.hpp>
@@ -37,7 +37,7 @@ struct Sm80Params {
 /// `scales`: of the operand that is decoded.
 struct Sm80ScaledParams {
   Sm80Params gemm;
-  OperandScaleParams scales;
+  GroupedCompanionsParams scales;
 };
 
 static_assert(sizeof(Sm80Operand) == 24);

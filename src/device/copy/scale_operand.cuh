@@ -4,54 +4,14 @@
 #pragma once
 
 #include <device/abi/companions.hpp>
-#include <device/ptx/memory.cuh>
-#include <device/tile/element.cuh>
+#include <device/tile/companion.cuh>
 
 namespace gemmery::device {
-
-/// 2^(code - 127); 255 is NaN.
-__device__ inline float decode_e8m0(unsigned code) {
-  const unsigned normal = code == 0xffU ? 0x7fc00000U : code << 23;
-  return __uint_as_float(code == 0 ? 0x00400000U : normal);
-}
-
-template <DType dtype>
-__device__ inline float decode_companion(unsigned bits) {
-  if constexpr (dtype == DType::float8_e8m0fnu)
-    return decode_e8m0(bits);
-  else if constexpr (dtype == DType::int4)
-    return static_cast<float>(static_cast<int>(bits ^ 8U) - 8);
-  else if constexpr (dtype == DType::int8)
-    return static_cast<float>(static_cast<signed char>(bits));
-  else if constexpr (dtype == DType::uint4 || dtype == DType::uint8)
-    return static_cast<float>(bits);
-  else if constexpr (dtype == DType::int32)
-    return static_cast<float>(static_cast<int>(bits));
-  else
-    return decode_float<dtype>(bits);
-}
-
-/// The value at an offset, which counts values.
-template <DType dtype>
-__device__ inline float load_companion(const void* data, abi::Int64 offset) {
-  const char* const bytes = static_cast<const char*>(data);
-  if constexpr (abi::bits_of(dtype) == 4) {
-    const unsigned pair = ptx::ld_global_nc<1>(bytes + (offset >> 1)).words[0];
-    return decode_companion<dtype>(pair >> (4 * (offset & 1)) & 15U);
-  } else {
-    constexpr int width = abi::bits_of(dtype) / 8;
-    return decode_companion<dtype>(ptx::ld_global_nc<width>(bytes + offset * width).words[0]);
-  }
-}
 
 template <DType dtype, bool is_swizzled>
 __device__ inline float companion_at(const abi::CompanionParams& params, unsigned batch,
                                      unsigned row, unsigned k) {
-  const unsigned row_block = params.row_block == 0 ? 0 : row / params.row_block;
-  const unsigned k_block = params.k_block == 0 ? 0 : k / params.k_block;
-  const abi::Int64 within = is_swizzled ? abi::swizzled_offset(row_block, k_block, params.tiles)
-                                        : row_block * params.row_stride + k_block * params.k_stride;
-  return load_companion<dtype>(params.data, batch * params.batch_stride + within);
+  return decode_companion<dtype>(load_companion<dtype, is_swizzled>(params, batch, row, k));
 }
 
 /// The part of an operand that a block in shared memory holds: rows (columns of B) from `first` to

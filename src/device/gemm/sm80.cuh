@@ -18,6 +18,7 @@
 
 #include <device/abi/sm80_conv_params.hpp>
 #include <device/abi/sm80_design.hpp>
+#include <device/abi/sm80_faults.hpp>
 #include <device/abi/sm80_params.hpp>
 #include <device/epilogue/staged_tile.cuh>
 #include <device/gemm/sm80_mainloop.cuh>
@@ -66,7 +67,7 @@ struct RowsOfTile {
 struct Sm80Windows {
   const abi::WindowParams* a;
   const abi::WindowParams* b;
-  const abi::OperandScaleParams* scales = nullptr;  // of a decoded operand
+  const abi::GroupedCompanionsParams* scales = nullptr;  // of a decoded operand
 };
 
 template <abi::Sm80Design design>

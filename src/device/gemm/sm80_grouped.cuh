@@ -14,6 +14,7 @@
 // bytes of float32 kernels spilled (ptxas 13.0).
 #pragma once
 
+#include <device/abi/sm80_faults.hpp>
 #include <device/abi/sm80_grouped_params.hpp>
 #include <device/gemm/empty_groups.cuh>
 #include <device/gemm/outside_groups.cuh>

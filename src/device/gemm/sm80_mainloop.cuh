@@ -63,9 +63,8 @@ class Sm80Mainloop {
                            : loaded_registers;
   // The 16-bit factors of a step, if an mma of 8-bit floats converts them.
   static constexpr int widened_registers =
-      !abi::is_mixed(design) && abi::detail::is_float8(design.a) && ptx::widens_f8
-          ? 2 * factor_registers
-          : 0;
+      !abi::is_mixed(design) && abi::is_float8(design.a) && ptx::widens_f8 ? 2 * factor_registers
+                                                                           : 0;
   static constexpr int address_registers = 30;  // about
 
  public:
@@ -312,7 +311,7 @@ class Sm80Mainloop {
   }
   template <bool has_codes, class Factor, class Block>
   __device__ __forceinline__ void split_one(Factor& factor, const Block& values, int block) const {
-    if constexpr (has_codes && design.scales.has_zero) {
+    if constexpr (has_codes && design.scales.has_zero_point) {
       unsigned minus_zeros[abi::decodes_a(design) ? 2 : 1];
       scales_.minus_zeros(minus_zeros, block);
       factor.split(values, minus_zeros);

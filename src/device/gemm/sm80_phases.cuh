@@ -10,6 +10,7 @@
 #pragma once
 
 #include <device/abi/simt_design.hpp>
+#include <device/abi/sm80_faults.hpp>
 #include <device/gemm/sm80.cuh>
 #include <device/tile/phase_tiles.cuh>
 

@@ -12,20 +12,17 @@
 // Those of codes are loaded while the step of k before theirs is multiplied.
 #pragma once
 
-#include <device/abi/operand_scales.hpp>
-#include <device/abi/scale_layout.hpp>
+#include <device/abi/companions.hpp>
 #include <device/abi/sm80_design.hpp>
-#include <device/ptx/memory.cuh>
-#include <device/tile/batch.cuh>
+#include <device/tile/companion.cuh>
 #include <device/tile/decode_codes.cuh>
-#include <device/tile/element.cuh>
 #include <device/tile/mma_accumulator.cuh>
 
 namespace gemmery::device {
 
 /// The place of a tile along the operand that has scales.
 struct ScaledPanel {
-  const abi::OperandScaleParams* params = nullptr;
+  const abi::GroupedCompanionsParams* params = nullptr;
   unsigned batch = 0;
   unsigned first = 0;    // the tile's first row of A (column of B)
   unsigned extent = 1;   // of the matrix
@@ -33,40 +30,9 @@ struct ScaledPanel {
   unsigned end_k = 0;
 };
 
-/// 2^(code - 127); 255 is NaN.
-__device__ __forceinline__ float decode_e8m0(unsigned code) {
-  if (code == 0) return __uint_as_float(0x00400000U);
-  return __uint_as_float(code == 0xffU ? 0x7fc00000U : code << 23);
-}
-
-template <abi::DType dtype>
-__device__ __forceinline__ float decode_scale(unsigned bits) {
-  if constexpr (dtype == abi::DType::float8_e8m0fnu)
-    return decode_e8m0(bits);
-  else
-    return decode_float<dtype>(bits);
-}
-
-/// The bits of a value for an element's row and k.
-template <abi::DType dtype, bool is_swizzled>
-__device__ __forceinline__ unsigned load_scale(const abi::ScaleParams& params, unsigned batch,
-                                               unsigned row, unsigned k) {
-  const abi::Int64 of_row = params.rows.divide(row);
-  const abi::Int64 of_k = params.k.divide(k);
-  const abi::Int64 at = is_swizzled ? abi::swizzled_offset(of_row, of_k, params.tiles)
-                                    : of_row * params.row_stride + of_k * params.k_stride;
-  constexpr int bits = abi::bits_of(dtype);
-  const char* const data = matrix_of_batch<bits / 8, bits>(params.data, params.batch_stride, batch);
-  if constexpr (bits < 8)
-    return ptx::ld_global_nc<1>(data + (at >> 1)).words[0] >> 4 * static_cast<unsigned>(at & 1) &
-           15U;
-  else
-    return ptx::ld_global_nc<bits / 8>(data + at * (bits / 8)).words[0];
-}
-
 template <abi::Sm80Design design>
 class Sm80Scales {
-  static constexpr abi::OperandScales scales = design.scales;
+  static constexpr abi::CompanionTypes scales = design.scales;
   static constexpr bool is_a = abi::decodes_a(design);
   static constexpr abi::DType code = is_a ? design.a : design.b;
   static constexpr abi::DType number = abi::multiplied_type(design);
@@ -80,7 +46,7 @@ class Sm80Scales {
 
  public:
   static constexpr bool are_of_codes = abi::scales_codes(design);
-  static constexpr bool multiply = scales.count > 0 && !are_of_codes;
+  static constexpr bool multiply = scales.scale_count > 0 && !are_of_codes;
 
   __device__ __forceinline__ Sm80Scales(const ScaledPanel& panel, const WarpPlace<design>& place)
       : panel_(panel),
@@ -103,14 +69,14 @@ class Sm80Scales {
     const unsigned k = min(first_k_ + step_k, panel_.end_k - 1);
 #pragma unroll
     for (int value = 0; value < code_values; ++value)
-      loaded_[value] = load_scale<scales.first, scales.is_first_swizzled>(
-          panel_.params->first, panel_.batch, within(row_of_codes_ + 8 * value), k);
+      loaded_[value] = load_companion<scales.scales[0], scales.are_swizzled[0]>(
+          panel_.params->companions.scales[0], panel_.batch, within(row_of_codes_ + 8 * value), k);
   }
   /// Makes these the scales of the current step.
   __device__ __forceinline__ void take_loaded() {
 #pragma unroll
     for (int value = 0; value < code_values; ++value)
-      of_codes_[value] = pair_of(decode_scale<scales.first>(loaded_[value]));
+      of_codes_[value] = pair_of(decode_companion<scales.scales[0]>(loaded_[value]));
   }
   /// The scales of a block's rows, in both halves of registers.
   __device__ __forceinline__ void scales_of(unsigned (&pairs)[parts], int block) const {
@@ -131,7 +97,7 @@ class Sm80Scales {
   __device__ __forceinline__ void minus_zeros(unsigned (&zeros)[parts], int block) const {
 #pragma unroll
     for (int part = 0; part < parts; ++part)
-      zeros[part] = scales.has_zero ? minus_zeros_[block * parts + part] : 0;
+      zeros[part] = scales.has_zero_point ? minus_zeros_[block * parts + part] : 0;
   }
 
  private:
@@ -150,27 +116,24 @@ class Sm80Scales {
       for (int value = 0; value < sum_values; ++value) {
         // A: rows t / 4 and 8 further; B: adjacent columns.
         const int row = row_of_sums_ + (is_a ? 8 * value : value / 2 * 8 + value % 2);
-        first_[value] = load_scale<scales.first, scales.is_first_swizzled>(
-            panel_.params->first, panel_.batch, within(row), of_group);
-        if constexpr (scales.count > 1)
-          second_[value] = load_scale<scales.second, scales.is_second_swizzled>(
-              panel_.params->second, panel_.batch, within(row), of_group);
+        first_[value] = load_companion<scales.scales[0], scales.are_swizzled[0]>(
+            panel_.params->companions.scales[0], panel_.batch, within(row), of_group);
+        if constexpr (scales.scale_count > 1)
+          second_[value] = load_companion<scales.scales[1], scales.are_swizzled[1]>(
+              panel_.params->companions.scales[1], panel_.batch, within(row), of_group);
       }
     }
-    if constexpr (scales.has_zero) {
+    if constexpr (scales.has_zero_point) {
 #pragma unroll
       for (int value = 0; value < code_values; ++value)
-        minus_zeros_[value] = minus_pair(load_scale<scales.zero, false>(
-            panel_.params->zero, panel_.batch, within(row_of_codes_ + 8 * value), of_group));
+        minus_zeros_[value] = minus_pair(load_companion<scales.zero_point, false>(
+            panel_.params->companions.zero_point, panel_.batch, within(row_of_codes_ + 8 * value),
+            of_group));
     }
   }
 
   __device__ __forceinline__ static unsigned minus_pair(unsigned bits) {
-    constexpr int width = abi::bits_of(scales.zero);
-    constexpr bool is_signed = abi::kind_of(scales.zero) == abi::Kind::signed_integer;
-    const int value =
-        is_signed ? static_cast<int>(bits << (32 - width)) >> (32 - width) : static_cast<int>(bits);
-    return pair_of(static_cast<float>(-value));
+    return pair_of(-decode_companion<scales.zero_point>(bits));
   }
   __device__ __forceinline__ static unsigned pair_of(float value) {
     if constexpr (Pair::is_f16) return ptx::cvt_rn_f16x2_f32(value, value);
@@ -178,9 +141,9 @@ class Sm80Scales {
   }
 
   __device__ __forceinline__ float scale_of(int value) const {
-    const float first = decode_scale<scales.first>(first_[value]);
-    if constexpr (scales.count < 2) return first;
-    return first * decode_scale<scales.second>(second_[value]);
+    const float first = decode_companion<scales.scales[0]>(first_[value]);
+    if constexpr (scales.scale_count < 2) return first;
+    return first * decode_companion<scales.scales[1]>(second_[value]);
   }
 
   /// A group that lies beyond k has sums of 0, which its scales must not multiply.
@@ -211,8 +174,8 @@ class Sm80Scales {
   unsigned group_;
   bool is_there_;
   unsigned first_[multiply ? sum_values : 1];
-  unsigned second_[scales.count > 1 ? sum_values : 1];
-  unsigned minus_zeros_[scales.has_zero ? code_values : 1];
+  unsigned second_[scales.scale_count > 1 ? sum_values : 1];
+  unsigned minus_zeros_[scales.has_zero_point ? code_values : 1];
   unsigned loaded_[are_of_codes ? code_values : 1];
   unsigned of_codes_[are_of_codes ? code_values : 1];
 };

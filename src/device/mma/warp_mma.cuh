@@ -122,7 +122,7 @@ struct WarpMma {
                         design.math == abi::MmaMath::saturate>(sums, a, b);
     } else if constexpr (design.math == abi::MmaMath::tf32 || design.math == abi::MmaMath::tf32x3) {
       ptx::mma_m16n8k8_tf32(sums, a, b);
-    } else if constexpr (abi::detail::is_float8(design.a)) {
+    } else if constexpr (abi::is_float8(design.a)) {
       ptx::mma_m16n8k32_f8<design.a == DType::float8_e4m3fn, design.b == DType::float8_e4m3fn>(
           sums, a, b);
     } else if constexpr (design.accumulator == DType::float16) {

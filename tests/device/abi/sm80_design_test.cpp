@@ -12,7 +12,7 @@
 
 #include <gemmery/discovery.hpp>
 
-#include "device/abi/sm80_design.hpp"
+#include "device/abi/sm80_faults.hpp"
 #include "providers/templates/sm80/design.hpp"
 
 namespace gemmery::abi {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "providers/templates/companions.hpp"
 #include "providers/templates/name_words.hpp"
 
 namespace gemmery::templates {
@@ -70,19 +71,6 @@ abi::Contiguity contiguity(LayoutRule rule) noexcept {
       return abi::Contiguity::none;
   }
   return abi::Contiguity::none;
-}
-
-abi::CompanionTypes companion_types(const CompanionRules& rules) noexcept {
-  abi::CompanionTypes types;
-  for (std::size_t i = 0; i < rules.scales.size(); ++i) {
-    if (!rules.scales[i].is_used()) break;
-    types.scales[i] = abi_type(rules.scales[i].dtype());
-    types.are_swizzled[i] = rules.scales[i].layout() == ScaleLayout::swizzled_128x4;
-    ++types.scale_count;
-  }
-  types.has_zero_point = rules.zero_point.is_used();
-  if (types.has_zero_point) types.zero_point = abi_type(rules.zero_point.dtype());
-  return types;
 }
 
 int word_bytes(SimtArithmetic arithmetic) noexcept {

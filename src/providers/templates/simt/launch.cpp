@@ -5,6 +5,7 @@
 
 #include "device/abi/simt_params.hpp"
 #include "operation/conv_windows.hpp"
+#include "providers/templates/companions.hpp"
 #include "providers/templates/conv_windows.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/groups.hpp"
@@ -50,28 +51,6 @@ abi::SimtParams gemm_params(const GemmArguments& arguments, const abi::SimtDesig
           .batches = static_cast<unsigned>(problem.l),
           .order = abi::make_tile_order(abi::simt_raster, tile_rows_of(problem, design),
                                         abi::tiles_along(n, design.tile_n), 1)};
-}
-
-abi::CompanionParams companion_params(const CompanionType& type, const Tensor& view,
-                                      std::int64_t k) {
-  const std::int64_t blocks = type.block.k == 0 ? 1 : (k + type.block.k - 1) / type.block.k;
-  return {.data = view.data(),
-          .batch_stride = type.values.batch_stride,
-          .row_stride = type.values.row_stride,
-          .k_stride = type.values.column_stride,
-          .row_block = static_cast<unsigned>(type.block.rows),
-          .k_block = static_cast<unsigned>(type.block.k),
-          .tiles = type.layout == ScaleLayout::swizzled_128x4 ? abi::swizzled_tiles(blocks) : 0};
-}
-
-abi::CompanionsParams companions_params(const OperandCompanions& types,
-                                        const BoundCompanions& memory, std::int64_t k) {
-  abi::CompanionsParams params{};
-  for (std::size_t i = 0; i < types.scales.size(); ++i)
-    params.scales[i] = companion_params(types.scales[i], memory.scales[i], k);
-  if (types.zero_point)
-    params.zero_point = companion_params(*types.zero_point, *memory.zero_point, k);
-  return params;
 }
 
 abi::SimtConvParams conv_params(const GemmArguments& arguments, abi::SimtParams gemm) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "providers/templates/companions.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/name_words.hpp"
 #include "providers/templates/simt/design.hpp"
@@ -57,12 +58,7 @@ std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtyp
 // The companions of one operand.
 std::string text_of(std::string_view field, const abi::CompanionTypes& types) {
   if (!types.are_used()) return {};
-  return fmt::format(
-      ",\n    .{} = {{.scale_count = {}, .scales = {{DType::{}, DType::{}}}, .are_swizzled = {{{}, "
-      "{}}}, .has_zero_point = {}, .zero_point = DType::{}}}",
-      field, types.scale_count, text_of(types.scales[0]), text_of(types.scales[1]),
-      types.are_swizzled[0], types.are_swizzled[1], types.has_zero_point,
-      text_of(types.zero_point));
+  return fmt::format(",\n    .{} = {}", field, companions_text(types));
 }
 
 std::string design_text(const abi::SimtDesign& d) {

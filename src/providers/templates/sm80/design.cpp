@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "operation/types.hpp"
+#include "providers/templates/companions.hpp"
 #include "providers/templates/conv_windows.hpp"
 #include "providers/templates/name_words.hpp"
 
@@ -134,30 +135,9 @@ bool has_room_for_copies(const abi::Sm80Design& design) noexcept {
     return false;
   if (abi::is_mixed(design)) return true;
   if (has_elements && abi::bytes_of(design.a) == 1 && words >= 128) return false;
-  if (abi::detail::is_float8(design.a) &&
-      (words >= 64 && (abi::k_steps(design) > 2 || has_elements)))
+  if (abi::is_float8(design.a) && (words >= 64 && (abi::k_steps(design) > 2 || has_elements)))
     return false;
   return copies == 0 || words + copies <= 96;
-}
-
-// What the operand that is decoded has besides its elements.
-abi::OperandScales scales_of(const CompanionRules& rules) noexcept {
-  const auto& [first, second] = rules.scales;
-  abi::OperandScales scales{.count = (first.is_used() ? 1 : 0) + (second.is_used() ? 1 : 0),
-                            .has_zero = rules.zero_point.is_used()};
-  const auto is_swizzled = [](const CompanionRule& rule) {
-    return rule.layout() == ScaleLayout::swizzled_128x4;
-  };
-  if (first.is_used()) {
-    scales.first = abi_type(first.dtype());
-    scales.is_first_swizzled = is_swizzled(first);
-  }
-  if (second.is_used()) {
-    scales.second = abi_type(second.dtype());
-    scales.is_second_swizzled = is_swizzled(second);
-  }
-  if (scales.has_zero) scales.zero = abi_type(rules.zero_point.dtype());
-  return scales;
 }
 
 }  // namespace
@@ -165,7 +145,7 @@ abi::OperandScales scales_of(const CompanionRules& rules) noexcept {
 // --- types --------------------------------------------------------------------------------------
 
 std::optional<abi::MmaMath> sm80_math(DType a, DType b, DType accumulator, Math math) noexcept {
-  const bool is_float8 = !is_mixed_sm80(a, b) && abi::detail::is_float8(abi_type(a));
+  const bool is_float8 = !is_mixed_sm80(a, b) && abi::is_float8(abi_type(a));
   std::optional<abi::MmaMath> form;
   switch (math) {
     case Math::native:
@@ -424,8 +404,8 @@ abi::Sm80Design sm80_design(const OperandRules& rules, const Sm80Tile& tile) noe
           .convolution = kind_of(tile.conv),
           .dimensions = dimensions_of(tile.conv),
           .has_phases = has_phases(tile.conv),
-          .scales = scales_of(abi::is_code(abi_type(rules.a.dtype)) ? rules.a_companions
-                                                                    : rules.b_companions)};
+          .scales = companion_types(abi::is_code(abi_type(rules.a.dtype)) ? rules.a_companions
+                                                                          : rules.b_companions)};
 }
 
 abi::Sm80Design sm80_design(const Kernel& kernel) noexcept {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "device/abi/simt_design.hpp"
-#include "device/abi/sm80_design.hpp"
+#include "device/abi/sm80_faults.hpp"
 #include "providers/templates/groups.hpp"
 #include "providers/templates/split_schedule.hpp"
 

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "device/abi/scale_layout.hpp"
-#include "device/abi/sm80_design.hpp"
+#include "device/abi/sm80_faults.hpp"
 #include "kernel/rules.hpp"
 #include "operation/companions.hpp"
+#include "providers/templates/companions.hpp"
 #include "providers/templates/sm80/design.hpp"
 
 namespace gemmery::templates {
@@ -43,21 +43,6 @@ OperandRules rules_of(const GemmProblem& problem) {
           .b_companions = kernel::companion_rules(problem.b_companions)};
 }
 
-abi::FastDivisor divisor_of(std::int32_t block) {
-  return abi::make_fast_divisor(block == 0 ? abi::whole_extent : static_cast<unsigned>(block));
-}
-
-abi::ScaleParams params_of(const CompanionType& type, const Tensor& values, std::int64_t k) {
-  const std::int64_t blocks = type.block.k == 0 ? 1 : (k + type.block.k - 1) / type.block.k;
-  return {.data = values.data(),
-          .batch_stride = type.values.batch_stride,
-          .row_stride = type.values.row_stride,
-          .k_stride = type.values.column_stride,
-          .tiles = abi::swizzled_tiles(blocks),
-          .rows = divisor_of(type.block.rows),
-          .k = divisor_of(type.block.k)};
-}
-
 }  // namespace
 
 std::string find_sm80_scale_failure(const GemmProblem& problem) {
@@ -83,22 +68,16 @@ std::string find_sm80_scale_failure(const GemmProblem& problem) {
       name(is_a ? problem.a.dtype : problem.b.dtype));
 }
 
-abi::OperandScaleParams sm80_scale_params(const GemmArguments& arguments,
-                                          const OperandRules& rules) {
+abi::GroupedCompanionsParams sm80_scale_params(const GemmArguments& arguments,
+                                               const OperandRules& rules) {
   const GemmProblem& problem = arguments.problem();
   const bool is_a = abi::is_code(static_cast<abi::DType>(rules.a.dtype));
   const OperandCompanions& types = is_a ? problem.a_companions : problem.b_companions;
   const BoundCompanions& memory = is_a ? arguments.a_companions() : arguments.b_companions();
-  abi::OperandScaleParams params{};
-  if (!types.scales.empty()) params.first = params_of(types.scales[0], memory.scales[0], problem.k);
-  if (types.scales.size() > 1)
-    params.second = params_of(types.scales[1], memory.scales[1], problem.k);
-  if (types.zero_point) params.zero = params_of(*types.zero_point, *memory.zero_point, problem.k);
   std::int32_t group = 0;
   for (const CompanionType* const companion : all_of(types))
     group = std::gcd(group, companion->block.k);
-  params.group = divisor_of(group);
-  return params;
+  return {.companions = companions_params(types, memory, problem.k), .group = block_divisor(group)};
 }
 
 }  // namespace gemmery::templates

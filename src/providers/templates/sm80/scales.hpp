@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "device/abi/operand_scales.hpp"
+#include "device/abi/companions.hpp"
 
 namespace gemmery::templates {
 
@@ -17,7 +17,7 @@ namespace gemmery::templates {
 std::string find_sm80_scale_failure(const GemmProblem& problem);
 
 // The parameters of a launch whose kernel has these rules.
-abi::OperandScaleParams sm80_scale_params(const GemmArguments& arguments,
-                                          const OperandRules& rules);
+abi::GroupedCompanionsParams sm80_scale_params(const GemmArguments& arguments,
+                                               const OperandRules& rules);
 
 }  // namespace gemmery::templates

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "providers/templates/companions.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/name_words.hpp"
 #include "providers/templates/sm80/design.hpp"
@@ -37,14 +38,6 @@ std::string_view text_of(abi::GroupSchedule schedule) {
   return texts[static_cast<std::size_t>(schedule)];
 }
 
-std::string scales_text(const abi::OperandScales& scales) {
-  return fmt::format(
-      "{{.count = {}, .first = DType::{}, .second = DType::{}, .is_first_swizzled = {}, "
-      ".is_second_swizzled = {}, .has_zero = {}, .zero = DType::{}}}",
-      scales.count, text_of(scales.first), text_of(scales.second), scales.is_first_swizzled,
-      scales.is_second_swizzled, scales.has_zero, text_of(scales.zero));
-}
-
 // Fields that have their default in most designs.
 std::string rest_of_design(const abi::Sm80Design& design) {
   std::string text;
@@ -57,7 +50,7 @@ std::string rest_of_design(const abi::Sm80Design& design) {
     text += fmt::format(",\n    .convolution = ConvolutionKind::{}, .dimensions = {}",
                         text_of(design.convolution), design.dimensions);
   if (design.has_phases) text += ", .has_phases = true";
-  if (design.scales.are_used()) text += ",\n    .scales = " + scales_text(design.scales);
+  if (design.scales.are_used()) text += ",\n    .scales = " + companions_text(design.scales);
   return text;
 }
 
