@@ -38,11 +38,11 @@ test: build-tests ## build and run every test that this machine can run
 soak: setup ## the long tests: full counts, fuzzers, sanitizers; resumable; PART=list names the parts
 	@$(IN) python3 tools/run_soak.py --jobs $(JOBS) $(PART)
 
-test-gpu: $(BUILD_FOR_GPU) ## the tests that need a GPU; PREBUILT=build/release builds nothing
-	@$(IN) python3 tools/run_tests.py $(GPU_TESTS) --label gpu --jobs 1
+test-gpu: $(BUILD_FOR_GPU) ## the tests that need a GPU, on every GPU here; PREBUILT=build/release builds nothing
+	@$(IN) python3 tools/run_tests.py $(GPU_TESTS) --label gpu --each-gpu
 
 soak-gpu: $(BUILD_FOR_GPU) ## their long form; PREBUILT as above
-	@GEMMERY_SOAK=1 GEMMERY_TEST_TIME_LIMIT=14400 $(IN) python3 tools/run_tests.py $(GPU_TESTS) --label gpu --jobs 1
+	@GEMMERY_SOAK=1 GEMMERY_TEST_TIME_LIMIT=14400 $(IN) python3 tools/run_tests.py $(GPU_TESTS) --label gpu --each-gpu
 
 race-gpu: $(if $(PREBUILT),,setup) ## first kernels against the vendor's library on this GPU: RACES=FOLDER SETS="types layouts" BUDGET_S=500; PREBUILT as above
 	@$(if $(PREBUILT),,$(IN) tools/build.sh release gemm_peers)

@@ -2,21 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests of a build folder and counts their cases one by one.
 
-usage: run_tests.py BUILD [--label L]… [--not-label L]… [--only NAME]… [--jobs N] [--gtest-filter F] [--no-scripts]
+usage: run_tests.py BUILD [--label L]… [--not-label L]… [--only NAME]… [--jobs N] [--gtest-filter F] [--no-scripts] [--each-gpu]
 
 BUILD holds tests.json (cmake/GemmeryTest.cmake writes it) and the test programs; nothing is built here and nothing but Python's
 standard library is needed, so a build folder can be run on a machine that has no compiler. The last line printed reads
 `N passed, N failed, N skipped`, counting cases of GoogleTest, pytest and unittest; above it are the reasons of skipped and failed cases.
 A program that crashes, hangs or reports no case counts as one failure. Exit status: 0 if nothing failed and something passed.
+
+With --each-gpu every GPU runs one program at a time, which sees it as its first, and programs of GoogleTest are run in as many shards
+as there are GPUs.
 """
 
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
+import queue
 import re
 import signal
 import subprocess
@@ -53,6 +58,7 @@ def parse_arguments(arguments):
     parser.add_argument("--gtest-filter", default="", help="passed to GoogleTest programs")
     parser.add_argument("--no-scripts", action="store_true", help="leave out tests that are scripts (they may build something)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="programs at a time")
+    parser.add_argument("--each-gpu", action="store_true", help="as many programs at a time as there are GPUs, one on each")
     return parser.parse_args(arguments)
 
 
@@ -69,20 +75,63 @@ def select_tests(tests, options):
     return [test for test in tests if is_selected(test)]
 
 
+class Places:
+    """Environments of programs that run at the same time: with --each-gpu one for each GPU, else as many empty ones as jobs."""
+
+    def __init__(self, options):
+        gpus = list_gpus() if options.each_gpu else []
+        self.count = max(1, len(gpus) if options.each_gpu else options.jobs)
+        self._free = queue.SimpleQueue()
+        for at in range(self.count):
+            order = gpus[at:] + gpus[:at]
+            self._free.put({"CUDA_VISIBLE_DEVICES": ",".join(order)} if order else {})
+
+    @contextlib.contextmanager
+    def take(self):
+        place = self._free.get()
+        try:
+            yield place
+        finally:
+            self._free.put(place)
+
+
+def list_gpus():
+    """What CUDA_VISIBLE_DEVICES may name."""
+    if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
+        return visible.split(",")
+    try:
+        listed = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return []
+    return re.findall(r"^GPU (\d+):", listed, re.MULTILINE)
+
+
+def split_into_shards(tests, count):
+    for test in tests:
+        of = count if test["kind"] == "gtest" else 1
+        for index in range(of):
+            name = f'{test["name"]} {index + 1}/{of}' if of > 1 else test["name"]
+            shard = {"GTEST_TOTAL_SHARDS": str(of), "GTEST_SHARD_INDEX": str(index)} if of > 1 else {}
+            yield {**test, "name": name, "environment": shard}
+
+
 def run_all(tests, options):
-    with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:
-        running = [pool.submit(run_one, test, options) for test in tests]
+    places = Places(options)
+    shards = split_into_shards(tests, places.count) if options.each_gpu else tests
+    with concurrent.futures.ThreadPoolExecutor(places.count) as pool:
+        running = [pool.submit(run_one, test, options, places) for test in shards]
         for done in concurrent.futures.as_completed(running):
             outcome = done.result()
             print_outcome(outcome)
             yield outcome
 
 
-def run_one(test, options):
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
+def run_one(test, options, places):
+    with tempfile.TemporaryDirectory() as folder, places.take() as place:
+        start = time.monotonic()
         report = pathlib.Path(folder) / "report.xml"
-        status, output = run_program(command_of(test, options, report), report, options.build)
+        more = {**place, **test.get("environment", {})}
+        status, output = run_program(command_of(test, options, report), report, options.build, more)
         outcome = Outcome(test["name"], output=output, elapsed_s=time.monotonic() - start)
         if test["kind"] == "gtest":
             read_gtest_report(outcome, report, status)
@@ -110,11 +159,12 @@ def python_with_packages():
     return os.environ.get("GEMMERY_TEST_PYTHON") or (str(private) if private.exists() else sys.executable)
 
 
-def run_program(command, report, build):
+def run_program(command, report, build, more):
     # Tests compile the kernels that they test; tests of the cache make their own caches.
     environment = {
         **os.environ, "GTEST_OUTPUT": f"xml:{report}", "GTEST_COLOR": "no", "GEMMERY_CACHE_MAX_BYTES": "0",
         "PYTHONPATH": os.pathsep.join(filter(None, [str((build / "python").resolve()), os.environ.get("PYTHONPATH")])),
+        **more,
     }
     try:
         process = subprocess.Popen(

@@ -175,6 +175,12 @@ Buffer upload(const api::GuardedOperand& operand, Stream stream) {
 
 }  // namespace
 
+std::string name_of(const testing::TestParamInfo<DeviceUnderTest>& instance) {
+  const DeviceUnderTest& tested = instance.param;
+  if (!tested.name.empty()) return tested.name;
+  return tested.family.empty() ? "any" : tested.family;
+}
+
 void DeviceConformance::SetUp() {
   const jit::CompilerStatus compiler = jit::compiler_status();
   if (!compiler.found) GTEST_SKIP() << compiler.searched;
@@ -194,7 +200,7 @@ void DeviceConformance::shake(Choices& choices) const {
 
 // --- random problems ----------------------------------------------------------------------------
 
-TEST_P(DeviceConformance, every_kernel_is_right_on_random_problems) {
+void DeviceConformance::try_random_problems() {
   const std::uint64_t seed = test_seed();
   std::cout << "seed " << seed << "\n";
   Choices choices(seed);
@@ -217,6 +223,8 @@ TEST_P(DeviceConformance, every_kernel_is_right_on_random_problems) {
     EXPECT_EQ(report.mismatches(), 0) << "seed " << seed;
   }
 }
+
+TEST_P(DeviceConformance, every_kernel_is_right_on_random_problems) { try_random_problems(); }
 
 // Degenerate problems: rows, columns or batches are so close together that elements are less
 // aligned than they seem, or an extent is 0. Each of them has been a source of wrong results.

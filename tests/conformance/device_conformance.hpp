@@ -34,7 +34,11 @@ struct DeviceUnderTest {
   std::vector<const char*> repeated_lines;  // problems that are run repeatedly
   std::string family = {};                  // the family of the kernels; empty: all
   std::vector<const char*> words = {};      // names must contain one of these; empty: any
+  std::string name = {};                    // of the instance; empty: the family, or "any"
 };
+
+// "sm90", "sm90_conv": the end of a test's name.
+std::string name_of(const testing::TestParamInfo<DeviceUnderTest>& instance);
 
 class DeviceConformance : public testing::TestWithParam<DeviceUnderTest> {
  protected:
@@ -48,6 +52,8 @@ class DeviceConformance : public testing::TestWithParam<DeviceUnderTest> {
     limits.device = device_;
     return limits;
   }
+  // The suite: random problems by a random sample of kernels.
+  void try_random_problems();
   // Sets a new random schedule for later launches on emulated devices.
   void shake(Choices& choices) const;
 

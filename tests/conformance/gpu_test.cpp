@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device suite on a GPU, and tests that only a GPU can run. GEMMERY_TEST_DEVICE selects it
-// (default 0), GEMMERY_TEST_FAMILY one family; GEMMERY_SOAK=1 runs 20,000 cases on at most 600
-// kernels.
+// The device suite on a GPU, for each family and for the kernels of families that random choice
+// among all would rarely draw, and tests that only a GPU can run. GEMMERY_TEST_DEVICE selects the
+// GPU (default 0); GEMMERY_SOAK=1 runs 20,000 cases of each on at most 600 kernels.
 #include <algorithm>
 #include <array>
 
@@ -12,26 +12,54 @@
 namespace gemmery::conformance {
 namespace {
 
-const DeviceUnderTest gpu{
-    .device = "gpu",
-    .scale = {.rounds = 1,
-              .kernels_per_round = 60,
-              .cases_per_round = 2000,
-              .kernels_per_line = 8,
-              .repetitions = 125},
-    .soak = {.rounds = 1,
-             .kernels_per_round = 600,
-             .cases_per_round = 20000,
-             .kernels_per_line = 200,
-             .repetitions = 1000},
-    .limits = {.products = 1 << 19},
-    .repeated_lines = {"gemm 517x389x1031 a=f32", "gemm 256x256x4096 a=f16 out=f32",
-                       "gemm 520x392x1032 a=bf16", "gemm 200x300x500 a=f64"},
-};
-INSTANTIATE_TEST_SUITE_P(Gpu, DeviceConformance, testing::Values(gpu));
+DeviceUnderTest family_on_gpu(const char* family) {
+  return {.device = "gpu",
+          .scale = {.rounds = 1,
+                    .kernels_per_round = 20,
+                    .cases_per_round = 600,
+                    .kernels_per_line = 4,
+                    .repetitions = 60},
+          .soak = {.rounds = 1,
+                   .kernels_per_round = 600,
+                   .cases_per_round = 20000,
+                   .kernels_per_line = 200,
+                   .repetitions = 1000},
+          .limits = {.products = 1 << 19},
+          .repeated_lines = {"gemm 517x389x1031 a=f32", "gemm 256x256x4096 a=f16 out=f32",
+                             "gemm 520x392x1032 a=bf16", "gemm 200x300x500 a=f64"},
+          .family = family};
+}
+
+// Only kernels whose names contain one of the words.
+DeviceUnderTest part_of(const char* family, const char* name, std::vector<const char*> words) {
+  DeviceUnderTest part = family_on_gpu(family);
+  part.repeated_lines = {};
+  part.words = std::move(words);
+  part.name = name;
+  return part;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, DeviceConformance,
+                         testing::Values(family_on_gpu("sm90"), family_on_gpu("sm80"),
+                                         family_on_gpu("simt"), family_on_gpu("skinny"),
+                                         family_on_gpu("depthwise")),
+                         name_of);
+class GpuPart : public DeviceConformance {};
+
+TEST_P(GpuPart, every_kernel_is_right_on_random_problems) { try_random_problems(); }
+
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuPart,
+                         testing::Values(part_of("sm90", "sm90_conv", {"_conv"}),
+                                         part_of("sm90", "sm90_groups", {"_groups"}),
+                                         part_of("sm90", "sm90_splits", {"_parallel", "_stream"}),
+                                         part_of("sm80", "sm80_conv", {"_conv"}),
+                                         part_of("sm80", "sm80_groups", {"_groups"}),
+                                         part_of("sm80", "sm80_codes",
+                                                 {"_s4c", "_u4c", "_e2m1c", "_e4m3c", "_e5m2c"})),
+                         name_of);
 
 class GpuOnly : public DeviceConformance {};
-INSTANTIATE_TEST_SUITE_P(Gpu, GpuOnly, testing::Values(gpu));
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuOnly, testing::Values(family_on_gpu("")), name_of);
 
 // --- beyond 2^31 elements -----------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output of tools/run_tests.py for a failed program."""
+"""tools/run_tests.py: the output of failed programs, and what runs on which GPU."""
 
 import importlib.util
+import json
 import pathlib
 
 import pytest
@@ -66,3 +67,42 @@ def test_the_summary_begins_with_what_each_failure_says(runner, capsys):
     assert "sums_test: Sums.fail\n    sums_test.cpp:3\n" in shown
     assert "line 9\n" in shown and "line 10" not in shown and "(30 more lines)" in shown
     assert max(len(line) for line in shown.splitlines()) < 500
+
+
+def make_program(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_each_gpu_runs_one_program_at_a_time_that_sees_it_first(runner, tmp_path, monkeypatch, capsys):
+    make_program(tmp_path / "nvidia-smi", "echo 'GPU 0: H (UUID: a)'; echo 'GPU 1: H (UUID: b)'")
+    told = tmp_path / "told"
+    made = '<testsuites><testsuite><testcase classname="S" name="t" status="run"/></testsuite></testsuites>'
+    tell = f'echo "$CUDA_VISIBLE_DEVICES $GTEST_SHARD_INDEX/$GTEST_TOTAL_SHARDS" >> {told}'
+    both = f"for _ in $(seq 300); do [ $(grep -c /2 {told}) = 2 ] && break; sleep 0.1; done"
+    make_program(tmp_path / "sums_test", f"{tell}; echo '{made}' > \"${{GTEST_OUTPUT#xml:}}\"; {both}")
+    make_program(tmp_path / "script", tell)
+    (tmp_path / "tests.json").write_text(
+        json.dumps(
+            [
+                {"name": "sums_test", "kind": "gtest", "labels": ["gpu"], "command": ["sums_test"]},
+                {"name": "script", "kind": "script", "labels": ["gpu"], "command": [str(tmp_path / "script")]},
+            ]
+        )
+    )
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert runner.main([str(tmp_path), "--label", "gpu", "--each-gpu"]) == 0
+    lines = told.read_text().splitlines()
+    assert len(lines) == 3
+    assert {line.split()[0] for line in lines if line.endswith("/2")} == {"0,1", "1,0"}
+    assert {line.split()[1] for line in lines} == {"0/2", "1/2", "/"}
+    assert "sums_test 2/2" in capsys.readouterr().out
+
+
+def test_with_no_gpu_each_program_runs_once(runner, tmp_path, monkeypatch):
+    make_program(tmp_path / "nvidia-smi", "exit 9")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    places = runner.Places(runner.parse_arguments([str(tmp_path), "--each-gpu", "--jobs", "8"]))
+    assert places.count == 1
