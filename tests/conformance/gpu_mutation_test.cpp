@@ -5,7 +5,6 @@
 // Prints the table that tests/results/ keeps. GEMMERY_TEST_FAULTS selects rows whose name ("simt,
 // stores a row too many") contains that text.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -31,13 +30,13 @@
 #include "tests/conformance/device_mutants.hpp"
 #include "tests/conformance/fault_hunt.hpp"
 #include "tests/conformance/random_source.hpp"
+#include "tests/conformance/sanitizer.hpp"
 
 namespace gemmery::conformance {
 namespace {
 
 // --- one hunt, in a process of its own ----------------------------------------------------------
 
-constexpr int sanitizer_code = 99;  // compute-sanitizer's exit code if it found an error
 constexpr int found_code = 3;
 
 // The time after which a kernel counts as hanging. A correct one with delays takes 20 s on an H200,
@@ -94,27 +93,6 @@ constexpr Hunter hunters[] = {
     {.name = "synccheck", .way = "edges", .tool = "synccheck"},
     {.name = "emulator", .way = "random", .tool = {}, .is_emulator = true},
 };
-
-std::vector<std::string> environment() {
-  std::vector<std::string> entries;
-  for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
-  return entries;
-}
-
-std::optional<std::string> find_sanitizer() {
-  std::vector<std::string> folders;
-  for (const char* const name : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* const folder = std::getenv(name))
-      folders.push_back(std::string(folder) + "/bin");
-  }
-  folders.push_back("/usr/local/cuda/bin");
-  folders.push_back("/usr/local/cuda/compute-sanitizer");
-  for (const std::string& folder : folders) {
-    const std::string path = folder + "/compute-sanitizer";
-    if (access(path.c_str(), X_OK) == 0) return path;
-  }
-  return std::nullopt;
-}
 
 struct Finding {
   bool is_caught = false;
@@ -238,8 +216,7 @@ class GpuMutation : public testing::TestWithParam<SoundKernel> {
   Finding run_hunt(const Row& row, const Hunter& hunter) const {
     std::vector<std::string> argv;
     if (!hunter.tool.empty()) {
-      argv = {*sanitizer_, fmt::format("--tool={}", hunter.tool), "--print-limit=3",
-              fmt::format("--error-exitcode={}", sanitizer_code)};
+      argv = sanitizer_words(*sanitizer_, hunter.tool);
     }
     for (const std::string& word :
          {std::filesystem::read_symlink("/proc/self/exe").string(), std::string("hunt"),
