@@ -171,6 +171,8 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
       promoted_sums(design.is_promoted
                         ? design.tile_m * design.tile_n / (threads_of_consumer * design.consumers)
                         : 0),
+      promotions(design.promotions),
+      scale_products(design.scale_products),
       consumer_share(1.0 / design.consumers),
       takes_registers(design.takes_registers),
       prefetches_inputs(design.prefetches_inputs),
@@ -327,8 +329,9 @@ double WarpSpecializedModel::time_consumers(const WarpSpecializedTerms& design,
   if (design.takes_registers) products += constants_.register_operand_clocks;
   double clocks = products;
   if (design.promoted_sums > 0) {
+    const double of_sum = constants_.promotion_clocks_per_sum + design.scale_products;
     const double promotion =
-        constants_.promotion_clocks + constants_.promotion_clocks_per_sum * design.promoted_sums;
+        design.promotions * (constants_.promotion_clocks + of_sum * design.promoted_sums);
     clocks = std::max(clocks, products * design.consumer_share + promotion);
   }
   if (design.transposed_kib > 0) {

@@ -32,6 +32,10 @@ struct WarpSpecializedDesign {
   bool adds_vector = false;
   int transposed_bytes = 0;  // of a stage, which warps read and write again before wgmma reads them
   bool is_promoted = false;  // FADDs add the products of each stage to the accumulators
+  // With scales of blocks along k: how often a stage's products are added, by FMAs, and the
+  // multiplications of scales beside each. Not measured on a board.
+  int promotions = 1;
+  int scale_products = 0;
   bool takes_registers = false;  // wgmma takes an operand from registers, where warps transposed it
   bool prefetches_inputs = false;  // C is prefetched to L2 in the mainloop, if columns are adjacent
   // Products of parts of split operands, by their share of the bytes; not measured on a board.
@@ -94,6 +98,8 @@ struct WarpSpecializedTerms {
   double transposed_kib;
   bool splits;  // these KiB are split into parts, not transposed
   double promoted_sums;
+  double promotions;
+  double scale_products;
   double consumer_share;
   bool takes_registers;
   bool prefetches_inputs;

@@ -52,6 +52,8 @@ std::string_view zero_point_name(bool is_a) noexcept;
 // for every row or one for all of them.
 bool is_of_sums(const CompanionType& scale) noexcept;
 bool has_companions(const GemmProblem& problem) noexcept;
+// The bytes of all companions, each once.
+double companion_bytes(const GemmProblem& problem) noexcept;
 
 // True if an operand enters products as a floating-point number though it is an integer.
 bool is_product_decoded(const GemmProblem& problem) noexcept;

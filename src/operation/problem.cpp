@@ -103,7 +103,7 @@ std::uint64_t hash_of_companions(const OperandCompanions& companions, std::uint6
   return hash;
 }
 
-double companion_bytes(const GemmProblem& problem, bool is_a) {
+double bytes_of_companions(const GemmProblem& problem, bool is_a) {
   const OperandCompanions& companions = is_a ? problem.a_companions : problem.b_companions;
   if (companions.empty()) return 0;
   const operation::OperandExtents extents = operation::operand_extents(problem, is_a);
@@ -119,6 +119,10 @@ double companion_bytes(const GemmProblem& problem, bool is_a) {
 }
 
 }  // namespace
+
+double operation::companion_bytes(const GemmProblem& problem) noexcept {
+  return bytes_of_companions(problem, true) + bytes_of_companions(problem, false);
+}
 
 std::string_view name(Math math) noexcept { return math_names[static_cast<std::size_t>(math)]; }
 
@@ -168,7 +172,7 @@ double GemmProblem::bytes() const noexcept {
   double sum = matrix_bytes(out, dl, dm, dn);
   sum += convolution ? operation::conv_bytes(*this, true) + operation::conv_bytes(*this, false)
                      : matrix_bytes(a, dl, dm, dk) + matrix_bytes(b, dl, dk, dn);
-  sum += companion_bytes(*this, true) + companion_bytes(*this, false);
+  sum += operation::companion_bytes(*this);
   if (c) sum += varying_bytes(*c, dl, dm, dn);
   for (std::size_t i = 0; i < epilogue_operands.size(); ++i) {
     if (!rules_of(epilogue).operands[i].is_number)

@@ -58,7 +58,7 @@ def page():
         "# The promises of operands with scales",
         "",
         "Each row is a promise about [operands with scales](scaled.md), and the tests whose names have its number. `ScaledGemm` compares with the formula exactly, on the CPU;",
-        "`ScaledRows` verifies every kernel of the CPU and, of the types that it takes, one of `simt` on an emulated H200 (a short run emulates a part; GEMMERY_SOAK=1 all);",
+        "`ScaledRows` verifies every kernel of the CPU and, of the types that it takes, one of `simt` or `sm90` on an emulated H200 (a short run emulates a part; GEMMERY_SOAK=1 all);",
         "`Sm80Mixed` and `Sm80Scaled` are on emulated devices. `tests/api/scaled_page_test.py --write` writes this page from the tests.",
         "",
         "| row | promise | tests |",

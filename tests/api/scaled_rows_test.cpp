@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of scaled GEMM: each problem by every kernel of the CPU, and by one of simt (and, where
-// scales are factors of sums, of other families) on an emulated device. A short run emulates one
-// problem of each third row; GEMMERY_SOAK=1 all.
+// The rows of scaled GEMM: each problem by every kernel of the CPU, and by kernels of simt and sm90
+// on an emulated device. A short run emulates one problem of each third row; GEMMERY_SOAK=1 all.
 #include <gemmery/discovery.hpp>
 #include <gemmery/error.hpp>
 #include <gemmery/verify.hpp>
@@ -45,35 +44,53 @@ class ScaledRows : public ::testing::Test {
     for (const Kernel& kernel : kernels) expect_by(line, kernel, Device::cpu());
   }
 
+  // By one of the family's kernels.
   void expect_emulated(const ProblemLine& line, std::string_view family) {
     const Device device = parse_device("emulated:h200").value();
+    std::vector<Kernel> kernels;
     for (const Kernel& kernel : get_kernels(line.problem, device_info(device)))
-      if (kernel.family().name() == family) return expect_by(line, kernel, device);
-    FAIL() << family << " has no kernel for " << to_string(line);
+      if (kernel.family().name() == family) kernels.push_back(kernel);
+    ASSERT_FALSE(kernels.empty()) << family << " has no kernel for " << to_string(line);
+    expect_by(line, kernels[random_() % kernels.size()], device);
   }
 
-  // `family`: whose kernel runs on the emulated device; empty: none.
-  void expect(std::initializer_list<const char*> lines, std::string_view family = "simt") {
+  // `families`: whose kernels run on the emulated device.
+  void expect(std::initializer_list<const char*> lines,
+              const std::vector<std::string_view>& families = {"simt"}) {
     for (const char* const text : lines) expect_on_cpu(parse_problem(text));
     const bool has_compiler = jit::compiler_status().found;
-    if (family.empty() || !has_compiler || (!is_soak() && random_() % 3 != 0)) return;
+    if (families.empty() || !has_compiler || (!is_soak() && random_() % 3 != 0)) return;
     const std::size_t only = random_() % lines.size();
-    for (std::size_t i = 0; i < lines.size(); ++i)
-      if (is_soak() || i == only) expect_emulated(parse_problem(lines.begin()[i]), family);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (!is_soak() && i != only) continue;
+      const ProblemLine line = parse_problem(lines.begin()[i]);
+      if (!is_soak()) return expect_emulated(line, families[random_() % families.size()]);
+      for (const std::string_view family : families) expect_emulated(line, family);
+    }
   }
+};
+
+// What random problems are drawn from: extents up to these, blocks of scales, and those of swizzled
+// ones.
+struct ScaleDraw {
+  int most_rows;
+  int most_k;
+  std::vector<std::string> blocks = {"1x128", "128x128", "1x32",  "1x16",  "1x8",
+                                     "64x64", "3x5",     "7xall", "allx24"};
+  std::vector<std::string> swizzled = {"1x32", "1x16"};
 };
 
 // Lines of random problems with scales, which arguments take.
 class RandomScales {
  public:
-  explicit RandomScales(std::uint64_t seed) : random_(seed) {}
+  RandomScales(std::uint64_t seed, ScaleDraw draw) : random_(seed), from_(std::move(draw)) {}
 
   // A block that reaches over all of k may leave integers without a floating-point sum; such lines
   // are drawn again.
-  ProblemLine next(const std::vector<std::string>& operands, bool is_large) {
+  ProblemLine next(const std::vector<std::string>& operands) {
     while (true) {
       try {
-        return parse_problem(line(operands, is_large));
+        return parse_problem(line(operands));
       } catch (const Error& error) {
         EXPECT_NE(std::string(error.what()).find("integer products"), std::string::npos)
             << error.what();
@@ -83,14 +100,14 @@ class RandomScales {
 
  private:
   // `operands`: the types of A and B.
-  std::string line(const std::vector<std::string>& operands, bool is_large) {
-    const int most = is_large ? 150 : 70;
+  std::string line(const std::vector<std::string>& operands) {
+    const int most = from_.most_rows;
     const int batches = draw(0, 3) == 0 ? draw(2, 3) : 1;
     const std::string a = one_of(operands);
     const std::string b = one_of(operands);
     std::string text = "gemm " + std::to_string(draw(1, most)) + "x" +
                        std::to_string(8 * draw(1, most / 8)) + "x" +
-                       std::to_string(8 * draw(1, most / 4));
+                       std::to_string(8 * draw(1, from_.most_k / 8));
     if (batches > 1) text += "x" + std::to_string(batches);
     const bool is_of_a = draw(0, 2) != 0;
     const bool are_integers = is_integer(a) || is_integer(b);
@@ -111,9 +128,6 @@ class RandomScales {
   std::string one_of(const std::vector<std::string>& all) {
     return all[static_cast<std::size_t>(draw(0, static_cast<int>(all.size()) - 1))];
   }
-  std::string block() {
-    return one_of({"1x128", "128x128", "1x32", "1x16", "1x8", "64x64", "3x5", "7xall", "allx24"});
-  }
 
   // Integers have a scale that varies along k, so that their sums are floats.
   std::string scales_of(const std::string& operand, bool is_of_integers) {
@@ -123,31 +137,45 @@ class RandomScales {
     if (kind == 0) return text + one_of({"f32", "bf16", "f16"}) + "[row]";
     if (kind == 1) return text + one_of({"f32", "bf16"}) + "[tensor]";
     if (kind == 3)
-      return text + one_of({"e8m0", "e4m3"}) + one_of({"[1x32]", "[1x16]"}) + ":swizzled";
-    text +=
-        one_of({"f32", "f16", "bf16", "e8m0", "e4m3"}) + "[" + block() + "]" + one_of({"", along});
+      return text + one_of({"e8m0", "e4m3"}) + "[" + one_of(from_.swizzled) + "]:swizzled";
+    text += one_of({"f32", "f16", "bf16", "e8m0", "e4m3"}) + "[" + one_of(from_.blocks) + "]" +
+            one_of({"", along});
     if (draw(0, 2) == 0) text += "*f32[tensor]";
     if (is_of_integers && draw(0, 1) == 0)
-      text += " zero_" + operand + "=" + one_of({"s8", "u8", "f16", "s32"}) + "[" + block() + "]";
+      text += " zero_" + operand + "=" + one_of({"s8", "u8", "f16", "s32"}) + "[" +
+              one_of(from_.blocks) + "]";
     return text;
   }
 
   std::mt19937_64 random_;
+  ScaleDraw from_;
 };
 
 TEST_F(ScaledRows, random_problems_are_right_on_the_cpu) {
-  RandomScales problems(random_());
+  RandomScales problems(random_(), {.most_rows = 150, .most_k = 300});
   for (int count = 0; count < (is_soak() ? 3000 : 40); ++count)
     expect_on_cpu(problems.next(
-        {"e4m3", "e5m2", "s8", "u8", "f16", "bf16", "f32", "e2m1", "s4", "u4", "e3m2"}, true));
+        {"e4m3", "e5m2", "s8", "u8", "f16", "bf16", "f32", "e2m1", "s4", "u4", "e3m2"}));
 }
 
 TEST_F(ScaledRows, random_problems_are_right_by_simt) {
   if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
-  RandomScales problems(random_());
+  RandomScales problems(random_(), {.most_rows = 70, .most_k = 140});
   for (int count = 0; count < (is_soak() ? 600 : 2); ++count)
-    expect_emulated(problems.next({"e4m3", "e5m2", "s8", "u8", "f16", "bf16", "f32"}, false),
-                    "simt");
+    expect_emulated(problems.next({"e4m3", "e5m2", "s8", "u8", "f16", "bf16", "f32"}), "simt");
+}
+
+// Blocks whose scales do not change within the k of one wgmma. Problems whose scales are all
+// factors of sums are included.
+TEST_F(ScaledRows, random_problems_are_right_by_sm90) {
+  if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
+  RandomScales problems(random_(),
+                        {.most_rows = 200,
+                         .most_k = 700,
+                         .blocks = {"1x128", "128x128", "1x32", "64x64", "3x96", "7xall", "1x256"},
+                         .swizzled = {"1x32", "1x128"}});
+  for (int count = 0; count < (is_soak() ? 600 : 2); ++count)
+    expect_emulated(problems.next({"e4m3", "e5m2"}), "sm90");
 }
 
 TEST_F(ScaledRows, row_32_tensor_scales) {
@@ -160,7 +188,7 @@ TEST_F(ScaledRows, row_33_amax_is_taken_before_the_scale_of_the_result) {
   expect({"gemm 64x80x96 a=e4m3 scale_a=f32 scale_b=f32 out=e4m3 "
           "epilogue=\"D = cast(accum * scale_d, e4m3, saturate); peak = amax(accum)\" "
           "scale_d=f32[1] peak=f32[1]"},
-         "");
+         {});
   expect(
       {"gemm 64x80x96 a=e4m3 scale_a=f32 scale_b=f32 out=f32 "
        "epilogue=\"D = accum * scale_d; peak = amax(accum)\" scale_d=f32[1] peak=f32[1]"});
@@ -184,12 +212,14 @@ TEST_F(ScaledRows, row_35_one_row_one_column_and_integers) {
 
 TEST_F(ScaledRows, row_36_blocks_of_rows_and_of_squares) {
   expect({"gemm 130x200x320 a=e4m3 scale_a=f32[1x128]:m scale_b=f32[128x128] out=bf16",
-          "gemm 130x200x320 a=e4m3 b=e4m3:c scale_a=f32[1x128] scale_b=f32[128x128]:n out=f32"});
+          "gemm 130x200x320 a=e4m3 b=e4m3:c scale_a=f32[1x128] scale_b=f32[128x128]:n out=f32"},
+         {"simt", "sm90"});
 }
 
 TEST_F(ScaledRows, row_37_other_pairs_of_blocks) {
   expect({"gemm 129x136x448 a=e4m3 scale_a=f32[128x128]/ld=4 scale_b=f32[1x128]:n out=bf16",
-          "gemm 129x136x448 a=e4m3 scale_a=f32[1x128] scale_b=f32[1x128] out=f32"});
+          "gemm 129x136x448 a=e4m3 scale_a=f32[1x128] scale_b=f32[1x128] out=f32"},
+         {"simt", "sm90"});
 }
 
 TEST_F(ScaledRows, row_41_blocks_of_any_shape) {
@@ -205,7 +235,8 @@ TEST_F(ScaledRows, row_42_mxfp8_in_both_layouts) {
   expect({"gemm 130x136x160 a=e4m3 b=e5m2 scale_a=e8m0[1x32] scale_b=e8m0[1x32] out=f32",
           "gemm 130x136x160 a=e4m3 b=e5m2 scale_a=e8m0[1x32]:swizzled "
           "scale_b=e8m0[1x32]:swizzled out=f32",
-          "gemm 40x136x160x2 a=e4m3 scale_a=e8m0[1x32]:swizzled scale_b=e8m0[1x32]:n out=bf16"});
+          "gemm 40x136x160x2 a=e4m3 scale_a=e8m0[1x32]:swizzled scale_b=e8m0[1x32]:n out=bf16"},
+         {"simt", "sm90"});
 }
 
 // The formats of 4 bits run on the CPU.
@@ -213,26 +244,26 @@ TEST_F(ScaledRows, row_44_mxfp4) {
   expect({"gemm 33x65x96 a=e2m1 b=e2m1:c scale_a=e8m0[1x32] scale_b=e8m0[1x32] out=f32",
           "gemm 33x65x96 a=e2m1 b=e2m1:c scale_a=e8m0[1x32]:swizzled "
           "scale_b=e8m0[1x32]:swizzled out=bf16"},
-         "");
+         {});
 }
 
 TEST_F(ScaledRows, row_45_nvfp4_with_scales_of_both_levels) {
   expect({"gemm 128x128x64 a=e2m1 b=e2m1:c scale_a=e4m3[1x16]:swizzled*f32[tensor] "
           "scale_b=e4m3[1x16]:swizzled*f32[tensor] out=bf16",
           "gemm 257x40x48 a=e2m1 b=e2m1:c scale_a=e4m3[1x16]*f32 scale_b=e4m3[1x16]*f32 out=f32"},
-         "");
+         {});
 }
 
 TEST_F(ScaledRows, row_46_mxfp8_times_mxfp4) {
   expect({"gemm 33x66x96 a=e4m3 b=e2m1:c scale_a=e8m0[1x32]:swizzled scale_b=e8m0[1x32] out=f32"},
-         "");
+         {});
 }
 
 TEST_F(ScaledRows, row_50_integers_of_4_bits_in_groups) {
   expect({"gemm 17x72x160 a=f16 b=u4 scale_b=f16[1x32] zero_b=u4[1x32]:n out=f16",
           "gemm 17x72x256 a=bf16 b=s4:c scale_b=bf16[1x128] out=bf16",
           "gemm 17x72x160 a=bf16 b=u4 scale_b=f32[row] zero_b=f16[row] out=f32"},
-         "");
+         {});
 }
 
 TEST_F(ScaledRows, row_51_integers_with_a_scale_for_each_channel) {

@@ -904,6 +904,8 @@ constexpr DelayPlace delay_places[] = {
     {"ptx::st_relaxed_gpu_b64(words_ + group, word_of(part)", "group"},
     {"ptx::st_relaxed_gpu(result_, 0);", "0"},
     {"if (ptx::atom_inc_acq_rel_gpu(seen_,", "0"},
+    {"scaled.add(sums, here, part);", "consumer + part"},
+    {"store<rows>(target, of_rows, shared);", "place.row + k"},
 };
 
 }  // namespace
@@ -918,6 +920,7 @@ std::span<const DeviceFault> device_faults() {
     faults.insert(faults.end(), conv_faults().begin(), conv_faults().end());
     faults.insert(faults.end(), mma_group_faults().begin(), mma_group_faults().end());
     faults.insert(faults.end(), wgmma_group_faults().begin(), wgmma_group_faults().end());
+    faults.insert(faults.end(), scale_faults().begin(), scale_faults().end());
     faults.insert(faults.end(), mma_conv_faults().begin(), mma_conv_faults().end());
     faults.insert(faults.end(), wgmma_conv_faults().begin(), wgmma_conv_faults().end());
     faults.insert(faults.end(), depthwise_faults().begin(), depthwise_faults().end());
@@ -927,7 +930,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 64> names{"simt",
+  constexpr std::array<std::string_view, 65> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, reductions of indexed groups",
@@ -959,6 +962,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 coop, transposed",
                                                    "sm90 coop, by registers",
                                                    "sm90 coop, promoted",
+                                                   "sm90 coop, scaled",
                                                    "sm90 coop, bf16x9",
                                                    "sm90 coop, tf32x3",
                                                    "sm90 rotation, program",

@@ -46,6 +46,7 @@ enum class SoundKernel : std::uint8_t {
   transposed,        // int8, both operands transposed in shared memory
   registers,         // int8, B through registers, pairs of rows of out^T stored at once
   promoted,          // 8-bit floats, whose products are added to accumulators by FADD
+  scaled,            // the same with scales of 32 k, of rows and columns
   bf16_parts,        // float32 by bf16x9
   tf32_parts,        // float32 by tf32x3, both operands transposed
   rotation,          // three consumers in turn, with a program
@@ -145,6 +146,7 @@ std::span<const DeviceFault> group_faults() noexcept;        // of them
 std::span<const DeviceFault> conv_faults() noexcept;         // of them
 std::span<const DeviceFault> mma_group_faults() noexcept;    // of them
 std::span<const DeviceFault> wgmma_group_faults() noexcept;  // of them
+std::span<const DeviceFault> scale_faults() noexcept;        // of them
 std::span<const DeviceFault> mma_conv_faults() noexcept;     // of them
 std::span<const DeviceFault> wgmma_conv_faults() noexcept;   // of them
 std::span<const DeviceFault> depthwise_faults() noexcept;    // of them

@@ -93,7 +93,8 @@ abi::Schedule schedule_of(SoundKernel kernel) {
 }
 
 bool is_promoted(SoundKernel kernel) {
-  return kernel == SoundKernel::promoted || kernel == SoundKernel::promoted_parts;
+  return kernel == SoundKernel::promoted || kernel == SoundKernel::promoted_parts ||
+         kernel == SoundKernel::scaled;
 }
 bool is_transposed(SoundKernel kernel) {
   return kernel == SoundKernel::transposed || kernel == SoundKernel::transposed_parts;
@@ -153,15 +154,31 @@ templates::Sm90Form form_of(SoundKernel kernel) {
 // Mostly two stages, so that few blocks of k wrap around; two or three consumers, or two blocks.
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
-  constexpr SoundKernel with_two_consumers[] = {
-      SoundKernel::cooperative,      SoundKernel::chained,        SoundKernel::reduction,
-      SoundKernel::parallel,         SoundKernel::serial,         SoundKernel::transposed,
-      SoundKernel::promoted,         SoundKernel::promoted_parts, SoundKernel::transposed_parts,
-      SoundKernel::part_reduction,   SoundKernel::registers,      SoundKernel::pointers,
-      SoundKernel::wgmma_groups,     SoundKernel::wgmma_scatter,  SoundKernel::wgmma_weights,
-      SoundKernel::wgmma_gather,     SoundKernel::wgmma_rounded,  SoundKernel::wgmma_outside,
-      SoundKernel::wgmma_group_sums, SoundKernel::wgmma_listed,   SoundKernel::far,
-      SoundKernel::bf16_parts,       SoundKernel::tf32_parts,     SoundKernel::cluster_parts};
+  constexpr SoundKernel with_two_consumers[] = {SoundKernel::cooperative,
+                                                SoundKernel::chained,
+                                                SoundKernel::reduction,
+                                                SoundKernel::parallel,
+                                                SoundKernel::serial,
+                                                SoundKernel::transposed,
+                                                SoundKernel::promoted,
+                                                SoundKernel::promoted_parts,
+                                                SoundKernel::transposed_parts,
+                                                SoundKernel::part_reduction,
+                                                SoundKernel::registers,
+                                                SoundKernel::pointers,
+                                                SoundKernel::wgmma_groups,
+                                                SoundKernel::wgmma_scatter,
+                                                SoundKernel::wgmma_weights,
+                                                SoundKernel::wgmma_gather,
+                                                SoundKernel::wgmma_rounded,
+                                                SoundKernel::wgmma_outside,
+                                                SoundKernel::wgmma_group_sums,
+                                                SoundKernel::wgmma_listed,
+                                                SoundKernel::far,
+                                                SoundKernel::bf16_parts,
+                                                SoundKernel::tf32_parts,
+                                                SoundKernel::cluster_parts,
+                                                SoundKernel::scaled};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -188,6 +205,10 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   if (kernel == SoundKernel::wgmma_wgrad) {
     tile.n = 128;
     tile.cluster_m = 2;
+  }
+  if (kernel == SoundKernel::scaled) {
+    tile.scale_vectors = abi::ScaleVectors::both;
+    tile.scaled_k = 32;
   }
   tile.form = form_of(kernel);
   return tile;
@@ -366,6 +387,10 @@ OperandRules sm90_rules(SoundKernel kernel) {
     rules.b = {.dtype = DType::float8_e5m2, .layout = LayoutRule::column, .alignment = 16};
     rules.math = Math::fp8_promoted;
   }
+  if (kernel == SoundKernel::scaled) {
+    rules.a_companions.scales[0] = {DType::float8_e8m0fnu, ScaleLayout::strided};
+    rules.b_companions.scales[0] = {DType::float8_e8m0fnu, ScaleLayout::swizzled_128x4};
+  }
   return rules;
 }
 
@@ -443,6 +468,9 @@ class DeviceMutants final : public runtime::DeviceFamily {
   bool takes_indices(const Groups& groups) const noexcept override {
     return simt_.takes_indices(groups) || sm80_.takes_indices(groups) ||
            sm90_.takes_indices(groups);
+  }
+  bool takes_companions(const GemmProblem& problem) const noexcept override {
+    return sm90_.takes_companions(problem);
   }
   Status carries(const GemmProblem& problem) const override { return sm90_.carries(problem); }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override {

@@ -178,6 +178,9 @@ constexpr const char* register_lines[] = {"gemm 512x256x768 a=s8 out=s32",
                                           "gemm 201x135x208x2 a=s8 b=s8/ld=144 out=s32/ld=140"};
 constexpr const char* promoted_lines[] = {"gemm 512x256x768 a=e4m3 b=e5m2:c out=f32",
                                           "gemm 200x136x208x2 a=e4m3 b=e5m2:c out=f32"};
+constexpr const char* scaled_lines[] = {
+    "gemm 512x256x768 a=e4m3 b=e5m2:c scale_a=e8m0[1x32]:m scale_b=e8m0[1x32]:swizzled out=f32",
+    "gemm 200x136x208x2 a=e4m3 b=e5m2:c scale_a=e8m0[3x64] scale_b=e8m0[1x32]:swizzled out=f32"};
 // Small K, so that the third parts exceed the error bound of sums.
 constexpr const char* bf16_part_lines[] = {"gemm 512x256x300 a=f32 math=bf16x9",
                                            "gemm 200x136x4x2 a=f32 math=bf16x9"};
@@ -261,6 +264,7 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
     return {std::begin(bf16_part_lines), std::end(bf16_part_lines)};
   if (kernel == SoundKernel::tf32_parts)
     return {std::begin(tf32_part_lines), std::end(tf32_part_lines)};
+  if (kernel == SoundKernel::scaled) return {std::begin(scaled_lines), std::end(scaled_lines)};
   if (kernel == SoundKernel::promoted || kernel == SoundKernel::promoted_parts)
     return {std::begin(promoted_lines), std::end(promoted_lines)};
   if (kernel == SoundKernel::cluster_parts)

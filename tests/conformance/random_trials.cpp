@@ -435,6 +435,55 @@ bool is_of_convolutions(const Kernel& kernel) {
 
 }  // namespace
 
+namespace {
+
+// --- scales ---
+
+// The k of a kernel's blocks are multiples of this: sm90 says it in "32-both".
+std::int64_t k_of_scales(const Kernel& kernel) {
+  std::int64_t k = 32;
+  const Metadata metadata = kernel.metadata();
+  const std::string_view text = metadata.design_value("scales");
+  std::from_chars(text.data(), text.data() + text.size(), k);
+  return k;
+}
+
+// Blocks that all rows share suit every kernel, smaller ones those that read a scale for each row.
+std::string draw_scale(const CompanionRule& rule, std::int64_t k, bool is_of_a, bool is_for_rows,
+                       Choices& choices) {
+  const std::string type(alias(rule.dtype()));
+  const std::int64_t block = k * choices.one_of({1, 1, 2, 3});
+  if (rule.layout() == ScaleLayout::swizzled_128x4)
+    return fmt::format("{}[1x{}]:swizzled", type, block);
+  const std::string rows = is_for_rows ? std::to_string(choices.one_of({1, 1, 3, 128})) : "all";
+  const char* const along = !choices.percent(50) ? "" : is_of_a ? ":m" : ":n";
+  return fmt::format("{}[{}x{}]{}", type, rows, block, along);
+}
+
+std::string draw_scales(const Kernel& kernel, bool is_of_a, Choices& choices) {
+  const OperandRules& rules = kernel.operands();
+  const CompanionRules& own = is_of_a ? rules.a_companions : rules.b_companions;
+  const std::string_view vectors = kernel.metadata().design_value("scales");
+  const bool has_rows = vectors.empty() || vectors.ends_with("both");
+  std::string text;
+  for (const CompanionRule& rule : own.scales)
+    if (rule.is_used())
+      text += (text.empty() ? (is_of_a ? " scale_a=" : " scale_b=") : "*") +
+              draw_scale(rule, k_of_scales(kernel), is_of_a, has_rows, choices);
+  return text;
+}
+
+// The same problem with scales for the kernel, if it reads any.
+GemmProblem with_scales(const Kernel& kernel, const GemmProblem& problem, Choices& choices) {
+  const OperandRules& rules = kernel.operands();
+  if (!rules.a_companions.are_used() && !rules.b_companions.are_used()) return problem;
+  return parse_problem(to_string(ProblemLine{.problem = problem}) +
+                       draw_scales(kernel, true, choices) + draw_scales(kernel, false, choices))
+      .problem;
+}
+
+}  // namespace
+
 api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimits& limits) {
   const OperandRules& rules = kernel.operands();
   api::Trial trial;
@@ -444,6 +493,7 @@ api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimit
   } else {
     draw_product(kernel, choices, limits, problem);
   }
+  problem = with_scales(kernel, problem, choices);
   problem.epilogue = kernel.epilogue();
   trial.line.alpha = draw_alpha(choices);
   if (rules.has_c) {

@@ -3,6 +3,7 @@
 // sm90_shared.hpp has its shared memory; sm90_faults.hpp says which designs are legal.
 #pragma once
 
+#include <device/abi/companions.hpp>
 #include <device/abi/dtype.hpp>
 #include <device/abi/host_device.hpp>
 #include <device/abi/major.hpp>
@@ -22,6 +23,11 @@ enum class Schedule : unsigned char { cooperative, ping_pong, rotation };
 /// The convolution that a kernel computes, if any. In fprop and dgrad rows of A are pixels, and k
 /// is taps and channels; in wgrad columns of B are taps and channels, and k is pixels.
 enum class Sm90Conv : unsigned char { none, fprop, dgrad, wgrad };
+
+/// The vectors of scales that a stage has for each part of its k: those of rows, of columns, or of
+/// both. A scale that is the same for all of a tile's columns (rows) multiplies those of its rows
+/// (columns) as they are loaded.
+enum class ScaleVectors : unsigned char { none, rows, columns, both };
 
 /// out is row major here; the host transposes a problem with a column-major out into out^T = B^T
 /// A^T.
@@ -81,6 +87,12 @@ struct Sm90Design {
   bool has_phases = false;
   // True for a wgrad whose taps are padded to whole units of columns, more than out has.
   bool has_tap_columns = false;
+  // For operands with scales that vary along k: elements of k whose products are scaled and added
+  // at a time, which have one scale for each row and column; and the types of the scales.
+  ScaleVectors scale_vectors = ScaleVectors::none;
+  int scaled_k = 0;
+  CompanionTypes a_scales = {};
+  CompanionTypes b_scales = {};
 
   bool operator==(const Sm90Design&) const = default;
 };
@@ -102,6 +114,25 @@ constexpr int tile_k(const Sm90Design& design) { return sm90_swizzle_bytes / byt
 /// of a stage, as one swizzled row for each k. It is the number of k of a stage.
 GEMMERY_HOST_DEVICE
 constexpr int atom_extent(const Sm90Design& design) { return tile_k(design); }
+
+GEMMERY_HOST_DEVICE
+constexpr bool has_scales(const Sm90Design& design) {
+  return design.scale_vectors != ScaleVectors::none;
+}
+/// Parts of a stage's k, each with scales of its own; 0 without scales.
+GEMMERY_HOST_DEVICE
+constexpr int scale_parts(const Sm90Design& design) {
+  return has_scales(design) ? tile_k(design) / design.scaled_k : 0;
+}
+/// Scales of one part: first those of rows, then those of columns.
+GEMMERY_HOST_DEVICE
+constexpr int row_scales(const Sm90Design& design) {
+  return has_scales(design) && design.scale_vectors != ScaleVectors::columns ? design.tile_m : 0;
+}
+GEMMERY_HOST_DEVICE
+constexpr int column_scales(const Sm90Design& design) {
+  return has_scales(design) && design.scale_vectors != ScaleVectors::rows ? design.tile_n : 0;
+}
 
 /// For a convolution: the operand that TMA loads in im2col mode.
 GEMMERY_HOST_DEVICE
@@ -232,11 +263,12 @@ struct RegisterBudget {
 
 /// 40/232 for two consumers, 24/240 if accumulators fill 200 registers or more (with 40/232,
 /// 256x208 spills, and 320x160 with C; ptxas 13.0), 32/160 for three. 56/224 and 56/152 where the
-/// producer's warpgroup clears what is outside of groups: 8 to 76 bytes spilled with 40 and 32.
+/// producer's warpgroup clears what is outside of groups (8 to 76 bytes spilled with 40 and 32), or
+/// loads scales.
 GEMMERY_HOST_DEVICE
 constexpr RegisterBudget register_budget(const Sm90Design& design) {
   if (consumer_count(design) == 1) return {.producer = 0, .consumer = 0};
-  if (design.clears_outside)
+  if (design.clears_outside || has_scales(design))
     return {.producer = 56, .consumer = consumer_count(design) == 3 ? 152 : 224};
   if (consumer_count(design) == 3) return {.producer = 32, .consumer = 160};
   if (held_registers(design) >= 200) return {.producer = 24, .consumer = 240};
@@ -270,6 +302,9 @@ GEMMERY_HOST_DEVICE
 constexpr bool stores_by_tma(const Sm90Design& design) {
   return design.out_access == 16 && !design.has_adjacent_rows && !design.scatters_rows;
 }
+
+/// Warps that load scales: those of the producer's warpgroup that load no operands.
+inline constexpr int scale_warps = 3;
 
 /// Threads that copy rows of A by index: the producer's warpgroup without its first warp.
 inline constexpr int gathering_threads = warpgroup_threads - 32;

@@ -26,6 +26,7 @@ enum class Sm90Fault : unsigned char {
   accumulators,
   groups,
   convolution,
+  scales,
   stages,
   shared_bytes
 };
@@ -238,12 +239,20 @@ constexpr int most_registers_beside_both_parts(const Sm90Design& design) {
   return bytes_of(design.a) == 1 && design.has_c ? 64 : 208;
 }
 
+/// The limit beside scales, which are read as they are used: 64 bytes spilled at 192 with both
+/// operands transposed.
+GEMMERY_HOST_DEVICE
+constexpr int most_registers_beside_scales(const Sm90Design& design) {
+  return has_scales(design) ? 160 : 208;
+}
+
 GEMMERY_HOST_DEVICE
 constexpr int most_accumulator_registers(const Sm90Design& design) {
   int most = most_registers_beside_stores(design);
   for (const int registers :
        {most_registers_beside_parts(design), most_registers_beside_transposition(design),
-        most_registers_beside_cluster_parts(design), most_registers_beside_both_parts(design)})
+        most_registers_beside_cluster_parts(design), most_registers_beside_both_parts(design),
+        most_registers_beside_scales(design)})
     if (registers < most) most = registers;
   return most;
 }
@@ -330,6 +339,22 @@ constexpr bool is_sm90_conv(const Sm90Design& design) {
          (design.b_major == Major::k) == (design.conv == Sm90Conv::fprop);
 }
 
+/// Scales multiply promoted products; three warps that are idle in other kernels load them. A
+/// register operand is multiplied whole.
+GEMMERY_HOST_DEVICE
+constexpr bool can_scale(const Sm90Design& design) {
+  if (!has_scales(design))
+    return design.scaled_k == 0 && !design.a_scales.are_used() && !design.b_scales.are_used();
+  const bool has_part = design.scaled_k == 32 || design.scaled_k == 64 || design.scaled_k == 128;
+  const bool is_taken = design.gathers_rows || design.scatters_rows || design.has_list ||
+                        design.has_group_table || design.conv != Sm90Conv::none;
+  return design.math == MmaMath::promoted && has_part && !is_taken &&
+         design.schedule != Schedule::rotation && !design.a_scales.has_zero_point &&
+         !design.b_scales.has_zero_point &&
+         (design.a_scales.are_used() || design.b_scales.are_used()) &&
+         (!design.a_by_registers || design.scaled_k == tile_k(design));
+}
+
 /// Groups need a block without a cluster and consumers that share each tile. The group's ends and
 /// the tile's place need registers that more than 128 accumulators do not leave.
 GEMMERY_HOST_DEVICE
@@ -380,6 +405,7 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
       design.has_list || design.clears_outside || design.scatters_rows || design.gathers_rows;
   if (design.has_groups ? !can_find_groups(design) : has_group_work) return Sm90Fault::groups;
   if (!is_sm90_conv(design)) return Sm90Fault::convolution;
+  if (!can_scale(design)) return Sm90Fault::scales;
   if (design.stages < 2 || design.stages > 8) return Sm90Fault::stages;
   return shared_bytes(design) > sm90_shared_limit ? Sm90Fault::shared_bytes : Sm90Fault::none;
 }

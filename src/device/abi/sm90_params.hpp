@@ -2,6 +2,7 @@
 // The run-time parameters of an sm90 kernel, byte for byte as the host passes them.
 #pragma once
 
+#include <device/abi/companions.hpp>
 #include <device/abi/groups.hpp>
 #include <device/abi/host_device.hpp>
 #include <device/abi/problem_list.hpp>
@@ -93,6 +94,22 @@ struct Sm90GatherParams {
   IndexParams gather;
   RowMajorMatrix a;
   unsigned k;  // 0 with alpha = 0
+};
+
+/// Scales of A's rows and of B's columns, as the kernel sees them.
+struct Sm90Scales {
+  CompanionParams rows[2];
+  CompanionParams columns[2];
+  unsigned k;  // of A and B; 0 with alpha = 0
+};
+
+struct Sm90ScaledParams {
+  Sm90Params gemm;
+  Sm90Scales scales;
+};
+struct Sm90ScaledGroupParams {
+  Sm90GroupedParams grouped;
+  Sm90Scales scales;
 };
 
 /// A list of problems: ProblemList, or ProblemListWithC; and the maps of the matrices of each, by

@@ -69,11 +69,17 @@ constexpr int staging_bytes(const Sm90Design& design) {
 
 inline constexpr int staging_tiles_per_consumer = 2;  // one is filled while the other is stored
 
+/// Bytes of a stage's scales, which are float32.
+GEMMERY_HOST_DEVICE
+constexpr int scale_stage_bytes(const Sm90Design& design) {
+  return scale_parts(design) * (row_scales(design) + column_scales(design)) * 4;
+}
+
 /// Bytes of one stage, barriers included.
 GEMMERY_HOST_DEVICE
 constexpr int stage_bytes(const Sm90Design& design) {
   constexpr int barrier_bytes = 16;  // a full and an empty one
-  return a_stage_bytes(design) + b_stage_bytes(design) + barrier_bytes;
+  return a_stage_bytes(design) + b_stage_bytes(design) + scale_stage_bytes(design) + barrier_bytes;
 }
 
 GEMMERY_HOST_DEVICE

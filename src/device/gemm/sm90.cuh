@@ -10,6 +10,7 @@
 //     | TMA, with zeros out of bounds; in a cluster each block multicasts half of a shared operand
 //     | copy/conv_operand: images of a convolution in im2col mode, a tap of many pixels per copy
 //     | sm90_gather: three more warps copy rows of A that are found by indices, by cp.async
+//     | sm90_scales: or they load and decode scales of blocks of k
 //   a[stage], b[stage] in shared memory, a ring with barriers (pipeline/stage_ring)
 //     | sm90_transpose, copy/transposed_atom: transposes, in place, what wgmma takes only K-major;
 //     | copy/register_operand: transposes A of 8 bits on its way to registers
@@ -86,7 +87,7 @@ class Sm90Gemm {
       if constexpr (abi::stores_by_tma(design) && !design.has_phases)
         ptx::prefetch_tensormap(params_.out);
       ring_.initialize(abi::consumers_per_tile(design) * abi::warps_per_consumer,
-                       design.gathers_rows ? abi::gathering_threads : 0);
+                       design.gathers_rows ? abi::gathering_threads : abi::scale_parts(design));
       TileSums::initialize(shared_.split_sums);
       if constexpr (design.has_groups) {
         GroupTileRing(ptx::cvta_shared(&shared_.group_tiles.barriers)).initialize(receiving_warps);
@@ -241,13 +242,18 @@ class Sm90Gemm {
   /// The number of warps that receive the tiles of groups.
   static constexpr unsigned receiving_warps =
       abi::consumer_count(design) * abi::warps_per_consumer +
-      (design.gathers_rows ? abi::gathering_threads / 32 : 0);
+      (design.gathers_rows       ? abi::gathering_threads / 32
+       : abi::has_scales(design) ? abi::scale_warps
+                                 : 0);
   static constexpr unsigned turns = abi::turn_count(design);
   static constexpr bool takes_turns = abi::takes_turns(design);
   static_assert(looks_ahead || !takes_turns, "tiles are passed over before this one is stored");
 
   /// One thread loads all tiles.
   __device__ __forceinline__ void produce_tiles() const {
+    if constexpr (abi::has_scales(design)) {
+      if (threadIdx.x >= 32) return load_scales();
+    }
     if (threadIdx.x != 0) return;
     Cursor cursor;
 #pragma unroll 1
@@ -265,6 +271,7 @@ class Sm90Gemm {
   __device__ __forceinline__ void produce_groups() const {
     if (threadIdx.x >= 32) {
       if constexpr (design.gathers_rows) Sm90Gather<design>(params_, shared_, ring_).copy_tiles();
+      if constexpr (abi::has_scales(design)) load_scales();
       return;
     }
     const bool loads = ptx::elect_sync();
@@ -282,6 +289,16 @@ class Sm90Gemm {
       }
     } while (tiles.is_found());
     if (loads && params_.lets_next_begin != 0) ptx::griddepcontrol_launch_dependents();
+  }
+
+  /// Loads the scales of all of the block's tiles. The other warps of the producer call it.
+  __device__ __forceinline__ void load_scales() const {
+    Sm90ScaleLoad<design> scales(params_, shared_, ring_);
+#pragma unroll 1
+    for (Tiles tiles = all_tiles(); !tiles.is_done(); tiles.advance()) {
+      const OutputPlace place = places_.place_of(tiles.position());
+      scales.load_tile(place, places_.k_range_of(tiles, place), places_.k_blocks_of(tiles));
+    }
   }
 
   /// Loads the operands of a tile. One thread calls it.
@@ -422,6 +439,16 @@ template <const abi::Sm90Design& design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90PhaseParams& params) {
   static_assert(design.has_phases);
   sm90_gemm<design>(params.gemm);
+}
+template <const abi::Sm90Design& design>
+__device__ __forceinline__ void sm90_gemm(const abi::Sm90ScaledParams& params) {
+  static_assert(abi::has_scales(design) && !design.has_groups);
+  sm90_gemm<design>(params.gemm);
+}
+template <const abi::Sm90Design& design>
+__device__ __forceinline__ void sm90_gemm(const abi::Sm90ScaledGroupParams& params) {
+  static_assert(abi::has_scales(design) && design.has_groups && !design.has_group_table);
+  sm90_gemm<design>(params.grouped.gemm);
 }
 template <const abi::Sm90Design& design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90ScatterParams& params) {

@@ -37,6 +37,8 @@ class Sm90Mainloop {
   __device__ __forceinline__ Stage multiply_tile(Cursor& cursor, unsigned consumer,
                                                  unsigned k_blocks, unsigned depth,
                                                  Sums& sums) const {
+    if constexpr (abi::has_scales(design))
+      return multiply_scaled(cursor, consumer, k_blocks, depth, sums);
     if constexpr (abi::is_promoted(design))
       return multiply_promoted(cursor, consumer, k_blocks, depth, sums);
     if constexpr (design.a_by_registers) return multiply_by_registers(cursor, consumer, k_blocks);
@@ -160,6 +162,52 @@ class Sm90Mainloop {
       stage = next;
     }
     return stage;
+  }
+
+  /// The same with scales: the products of each part of a stage's k are scaled and added. Scales
+  /// are read from the stage, which is released after that.
+  __device__ __forceinline__ Stage multiply_scaled(Cursor& cursor, unsigned consumer,
+                                                   unsigned k_blocks, unsigned depth,
+                                                   Sums& sums) const {
+    constexpr unsigned parts = abi::scale_parts(design);
+    const Transpose transpose(consumer);
+    const Share share = Places::share_of(consumer);
+    const Sm90ScaledSums<design> scaled(shared_, share.row, share.column);
+    scaled.clear(sums);
+    Stage stage = wait_for_stage(cursor, transpose, consumer, depth);
+#pragma unroll 1
+    for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
+      const unsigned here = cursor.stage;
+      const bool is_last = k_block + 1 == k_blocks;
+      Stage next = stage;
+      cursor.advance();
+#pragma unroll 1
+      for (unsigned part = 0; part < parts; ++part) {
+        multiply_part<parts>(here, share, part);
+        if (part + 1 == parts && !is_last)
+          next = wait_for_stage(cursor, transpose, consumer, depth);
+        ptx::wgmma_wait_group<0>();
+        scaled.add(sums, here, part);
+      }
+      __syncwarp();  // waits until all lanes have read the scales
+      if (!is_last) ring_.release(stage, lane());
+      stage = next;
+    }
+    return stage;
+  }
+
+  /// Multiplies one of the parts of a stage's k.
+  template <unsigned parts>
+  __device__ __forceinline__ void multiply_part(unsigned stage, const Share& share,
+                                                unsigned part) const {
+    if constexpr (parts == 1) {
+      multiply_whole_stage(stage, share, threadIdx.x % abi::warpgroup_threads);
+    } else {
+      constexpr unsigned steps = abi::sm90_swizzle_bytes / step_bytes / parts;
+      const unsigned first = part * steps * next_step(abi::Major::k);
+      multiply_stage<design, steps>(a_of(stage, share.row) + first,
+                                    b_of(stage, share.column) + first, false);
+    }
   }
 
   /// Waits for a stage and transposes or splits its operands if wgmma requires it. `k_left`: the

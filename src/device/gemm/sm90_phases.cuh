@@ -47,6 +47,14 @@ class Sm90Gather;
 template <const abi::Sm90Design& design>
 class Sm90Rounding;
 
+// gemm/sm90_scales.cuh
+template <const abi::Sm90Design& design>
+struct StageScalesShared;
+template <const abi::Sm90Design& design>
+class Sm90ScaleLoad;
+template <const abi::Sm90Design& design>
+class Sm90ScaledSums;
+
 // schedule/persistent_shares.cuh, pipeline/warpgroup_parts.cuh, pipeline/register_parts.cuh,
 // pipeline/value_parts.cuh, pipeline/split_sums.cuh
 template <abi::SplitMode mode, abi::Raster raster>

@@ -68,6 +68,19 @@ class Sm90Places {
            static_cast<int>(first_k_block_of(tiles) * tile_k);
   }
 
+  /// The k of a tile, of those of the operands: the first one, and that behind the last one of its
+  /// group.
+  struct KRange {
+    unsigned first;
+    unsigned end;
+  };
+  __device__ KRange k_range_of(const Tiles& tiles, const OutputPlace& place) const {
+    constexpr unsigned no_limit = 0xffffffffU;
+    const unsigned depth = depth_of(tiles);
+    if (depth != no_limit) return {place.group_begin, place.group_begin + depth};
+    return {static_cast<unsigned>(first_k_of(tiles)), no_limit};
+  }
+
   /// The rank of this block among those that split k in a cluster.
   __device__ unsigned split_rank() const { return splits_k ? rank_ : 0; }
 

@@ -20,6 +20,13 @@ __device__ __forceinline__ const abi::Sm90Params& gemm_of(const abi::Sm90Grouped
 __device__ __forceinline__ const abi::Sm90Params& gemm_of(const abi::Sm90GroupTableParams& params) {
   return params.grouped.gemm;
 }
+__device__ __forceinline__ const abi::Sm90Params& gemm_of(const abi::Sm90ScaledParams& params) {
+  return params.gemm;
+}
+__device__ __forceinline__ const abi::Sm90Params& gemm_of(
+    const abi::Sm90ScaledGroupParams& params) {
+  return params.grouped.gemm;
+}
 __device__ __forceinline__ const abi::Sm90Params& gemm_of(const abi::Sm90ScatterParams& params) {
   return params.grouped.gemm;
 }

@@ -20,6 +20,7 @@ struct Sm90Shared {
   typename PhaseIf<design.split != abi::SplitMode::none, WarpgroupPartsShared<design>>::Type parts;
   typename PhaseIf<design.has_groups, GroupTilesShared<design>>::Type group_tiles;
   typename PhaseIf<design.gathers_rows, GatheredRowsShared<design>>::Type gathered;
+  typename PhaseIf<abi::has_scales(design), StageScalesShared<design>>::Type scales;
 };
 
 /// The pipeline of its stages.

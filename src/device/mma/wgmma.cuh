@@ -226,14 +226,13 @@ __device__ __forceinline__ void add_to_all_rows(MatrixDescriptor a, MatrixDescri
     ptx::wgmma_commit_group();
 }
 
-/// accumulators (+)= a b over the k of one stage, as one group of wgmmas in flight. `a` describes
-/// the consumer's first rows, `b` its first columns. Previous values are added only with
-/// `keeps_sums`.
-template <const abi::Sm90Design& design>
+/// accumulators (+)= a b over the k of one stage, or of some of its steps, as one group of wgmmas
+/// in flight. `a` describes the consumer's first rows, `b` its first columns. Previous values are
+/// added only with `keeps_sums`.
+template <const abi::Sm90Design& design, int steps = abi::sm90_swizzle_bytes / step_bytes>
 __device__ __forceinline__ void multiply_stage(MatrixDescriptor a, MatrixDescriptor b,
                                                bool keeps_sums) {
   using Majors = MultipliedMajors<design>;
-  constexpr int steps = abi::sm90_swizzle_bytes / step_bytes;
   ptx::wgmma_fence();
 #pragma unroll
   for (int step = 0; step < steps; ++step) {

@@ -18,6 +18,7 @@
 #include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/convolution.hpp"
 #include "providers/templates/sm90/program.hpp"
+#include "providers/templates/sm90/scales.hpp"
 #include "providers/templates/tma_view.hpp"
 
 namespace gemmery::templates {
@@ -173,7 +174,8 @@ std::string find_sm90_type_failure(const Query& query) {
         name(problem.a.dtype), name(problem.b.dtype), name(problem.accumulator),
         name(problem.math));
   }
-  return find_output_failure(sm90_outputs(problem.a.dtype), problem);
+  failure = find_output_failure(sm90_outputs(problem.a.dtype), problem);
+  return failure.empty() ? find_sm90_scale_failure(problem) : failure;
 }
 
 std::string find_sm90_failure(const Query& query) {
@@ -247,7 +249,9 @@ FittingLayouts::FittingLayouts(const GemmProblem& problem) {
                             .out = out,
                             .accumulator = products->accumulator,
                             .math = products->math,
-                            .has_c = problem.c.has_value()};
+                            .has_c = problem.c.has_value(),
+                            .a_companions = kernel::companion_rules(problem.a_companions),
+                            .b_companions = kernel::companion_rules(problem.b_companions)};
       }
     }
   }

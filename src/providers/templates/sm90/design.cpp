@@ -6,6 +6,7 @@
 #include <array>
 
 #include "device/abi/simt_design.hpp"
+#include "providers/templates/companions.hpp"
 #include "providers/templates/name_words.hpp"
 #include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/convolution.hpp"
@@ -143,6 +144,9 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
   // strides. out^T = B^T A^T.
   const abi::Major a = is_k_major_a(rules) ? abi::Major::k : abi::Major::extent;
   const abi::Major b = is_k_major_b(rules) ? abi::Major::k : abi::Major::extent;
+  const auto scales_of = [&](const CompanionRules& companions) {
+    return tile.has_scales() ? companion_types(companions) : abi::CompanionTypes{};
+  };
   const abi::DType a_type = abi_type(rules.a.dtype);
   const abi::DType b_type = abi_type(rules.b.dtype);
   return {.a = turned ? b_type : a_type,
@@ -178,7 +182,11 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .conv = conv_of(tile),
           .dimensions = dimensions_of(tile),
           .has_phases = tile.has_phases(),
-          .has_tap_columns = tile.has_tap_columns()};
+          .has_tap_columns = tile.has_tap_columns(),
+          .scale_vectors = tile.scale_vectors,
+          .scaled_k = tile.scaled_k,
+          .a_scales = scales_of(turned ? rules.b_companions : rules.a_companions),
+          .b_scales = scales_of(turned ? rules.a_companions : rules.b_companions)};
 }
 
 OperandRules listed_rules(OperandRules rules) noexcept {

@@ -98,6 +98,9 @@ struct Sm90Tile {
   // the kernel (`is_turned`).
   bool by_registers = false;
   Sm90Form form = Sm90Form::strided;
+  // The scales of blocks along k: what a stage has of them, and how many k share theirs.
+  abi::ScaleVectors scale_vectors = abi::ScaleVectors::none;
+  std::uint8_t scaled_k = 0;
 
   bool has_pointers() const noexcept { return form == Sm90Form::pointers; }
   bool has_groups() const noexcept { return form >= Sm90Form::groups && form <= Sm90Form::listed; }
@@ -116,6 +119,7 @@ struct Sm90Tile {
     return form == Sm90Form::gathered_groups || form == Sm90Form::gathered_scattered_groups ||
            form == Sm90Form::gathered_groups_with_zeros;
   }
+  bool has_scales() const noexcept { return scale_vectors != abi::ScaleVectors::none; }
   bool is_convolution() const noexcept { return form >= Sm90Form::fprop_1d; }
   bool has_phases() const noexcept {
     return form >= Sm90Form::strided_dgrad_1d && form <= Sm90Form::strided_dgrad_3d;
@@ -123,7 +127,7 @@ struct Sm90Tile {
   bool has_tap_columns() const noexcept { return form >= Sm90Form::padded_wgrad_1d; }
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
-static_assert(sizeof(Sm90Tile) == 16);
+static_assert(sizeof(Sm90Tile) == 18);
 
 // Discovery offers the same tiles for all rules of a class; they have the same bytes and registers.
 inline constexpr std::size_t sm90_tile_class_count = 1152;
@@ -220,10 +224,11 @@ Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noe
 // "s4_packab" if copies of A and B are multiplied, "s4_rega" if A goes through registers,
 // "s4_pointers" if batches may be by pointers, "s4_groups-persistent" or "s4_groups-host" for
 // groups, "s4_groups-list" for a list of problems,
-// "wgmma-promoted_128x256x128" if the problem's math is not native, "1x1_k4" if the four
-// blocks of a cluster split k, "1x1_parallel4", "1x1_serial4" or "1x1_stream" if blocks of the
-// launch split k, "1x1_k4_parallel4" if both do. "_c-bf16r16" at the end is the rule of C, if it is
-// read.
+// "s4_scale128-rows" if scales of rows, "s4_scale32-both" if scales of rows and columns multiply
+// the products of so many k, "wgmma-promoted_128x256x128" if the problem's math is not native,
+// "1x1_k4" if the four blocks of a cluster split k, "1x1_parallel4", "1x1_serial4" or "1x1_stream"
+// if blocks of the launch split k, "1x1_k4_parallel4" if both do. "_c-bf16r16" at the end is the
+// rule of C, if it is read.
 std::string sm90_name(const Kernel& kernel);
 
 // The rules and tile of a name; nullopt for other names and for illegal designs.
@@ -243,6 +248,8 @@ std::string split_text(const Sm90Tile& tile);
 std::string schedule_text(const Sm90Tile& tile);
 std::string raster_text(abi::Raster raster);
 std::string repacked_text(const OperandRules& rules);
+// "128-rows", or "" without scales.
+std::string scale_text(const Sm90Tile& tile);
 // "conv2d_fprop", or "a GEMM".
 std::string operation_text(Sm90Form form);
 // "a" or "b" if that operand goes through registers, else "".

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "kernel/forms.hpp"
+#include "operation/companions.hpp"
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/problem_list.hpp"
@@ -23,6 +24,7 @@
 #include "providers/templates/sm90/phases.hpp"
 #include "providers/templates/sm90/prediction.hpp"
 #include "providers/templates/sm90/program.hpp"
+#include "providers/templates/sm90/scales.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -68,9 +70,11 @@ void walk_candidates(const Query& query, const OperandRules& rules, Add&& add_ca
   // The listed tiles are those of GEMMs.
   const Convolution* const convolution =
       query.problem.convolution ? &*query.problem.convolution : nullptr;
+  const bool has_scales = operation::has_companions(query.problem);
   const auto add = [&](const Sm90Candidate& candidate) {
-    if (!convolution || fits_convolution(*convolution, rules, candidate.tile))
-      add_candidate(candidate);
+    if (convolution && !fits_convolution(*convolution, rules, candidate.tile)) return;
+    if (!has_scales) return add_candidate(candidate);
+    if (const auto scaled = with_scales(candidate, rules, query.problem)) add_candidate(*scaled);
   };
   const bool fits_all = fits_count(count_tiles(extents, smallest_tile), batches);
   const auto add_fitting = [&](std::span<const Sm90Candidate> candidates) {
@@ -118,12 +122,19 @@ void match_registers(const Family& family, const Query& query, const OperandRule
   const Sm90Prediction prediction(query.problem, rules, query.device, turned);
   const Sm90Extents extents = extents_of(turned, query.problem);
   const Sm90Form form = form_for(query.problem);
-  for (const Sm90Candidate& candidate : candidates) {
-    if (!fits_count(count_tiles(extents, candidate.tile), query.problem.l)) continue;
+  const auto add = [&](const Sm90Candidate& candidate) {
     Sm90Tile tile = candidate.tile;
     tile.form = form;
     kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), default_epilogue),
                          prediction.microseconds(candidate));
+  };
+  const bool has_scales = operation::has_companions(query.problem);
+  for (const Sm90Candidate& candidate : candidates) {
+    if (!fits_count(count_tiles(extents, candidate.tile), query.problem.l)) continue;
+    if (!has_scales)
+      add(candidate);
+    else if (const auto scaled = with_scales(candidate, rules, query.problem))
+      add(*scaled);
   }
 }
 
@@ -183,6 +194,8 @@ bool Sm90Family::takes_indices(const Groups& groups) const noexcept {
 
 bool Sm90Family::takes_convolution(const Convolution&) const noexcept { return true; }
 
+bool Sm90Family::takes_companions(const GemmProblem&) const noexcept { return true; }
+
 // --- discovery ----------------------------------------------------------------------------------
 
 void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) const {
@@ -203,6 +216,7 @@ Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
   const Sm90Tile tile = sm90_tile(kernel);
   if (Status status = check_sm90_groups(tile, rules, problem); !status) return status;
   if (Status status = check_sm90_form(tile, problem); !status) return status;
+  if (Status status = check_sm90_scales(tile, rules, problem); !status) return status;
   std::string misfit = find_misfit(rules, problem);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
   if (!tile.has_pointers() && !tile.has_list()) {
@@ -298,6 +312,7 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
     if (design.has_phases) fields.push_back({"stride", "by phases"});
     if (design.has_tap_columns) fields.push_back({"taps", "padded"});
   }
+  if (tile.has_scales()) fields.push_back({"scales", scale_text(tile)});
   if (tile.has_pointers()) fields.push_back({"batches", "pointers"});
   if (tile.has_groups())
     fields.push_back({"groups", tile.has_list()          ? "a list of the host"

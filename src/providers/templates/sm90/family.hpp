@@ -17,6 +17,7 @@ class Sm90Family final : public TemplateFamily {
   bool takes_groups(const Groups& groups) const noexcept override;
   bool takes_indices(const Groups& groups) const noexcept override;
   bool takes_convolution(const Convolution& convolution) const noexcept override;
+  bool takes_companions(const GemmProblem& problem) const noexcept override;
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   void enumerate(const std::function<void(const Kernel&)>& visit) const override;

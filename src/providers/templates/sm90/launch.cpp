@@ -22,6 +22,7 @@
 #include "providers/templates/sm90/family.hpp"
 #include "providers/templates/sm90/phases.hpp"
 #include "providers/templates/sm90/program.hpp"
+#include "providers/templates/sm90/scales.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -379,6 +380,9 @@ void pack_groups(const runtime::PackRequest& request, const abi::Sm90Design& des
   all.grouped.gemm.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
   if (design.has_group_table)
     plan.set_parameters(all);
+  else if (abi::has_scales(design))
+    plan.set_parameters(abi::Sm90ScaledGroupParams{.grouped = all.grouped,
+                                                   .scales = sm90_scales(arguments, turned)});
   else if (design.gathers_rows)
     plan.set_parameters(gathered_params(request, all.grouped));
   else if (design.scatters_rows)
@@ -429,6 +433,9 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
     plan.set_parameters(with_phases(request, design, extents, params));
   else if (problem.convolution)
     plan.set_parameters(all);
+  else if (abi::has_scales(design))
+    plan.set_parameters(abi::Sm90ScaledParams{
+        .gemm = params, .scales = sm90_scales(arguments, is_turned(request.kernel))});
   else
     plan.set_parameters(params);
   set_shape(design, blocks, plan);

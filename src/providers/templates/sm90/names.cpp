@@ -111,13 +111,14 @@ std::optional<Sm90Tile> read_split_words(std::span<const std::string_view> words
 }
 
 // The words: "128x256x64", "1x1", "k4", "parallel4" or both if k is split, "coop", "m8", "s4",
-// "packa" if A is repacked, "regb" if B goes through registers, "pointers" if batches may be by
-// pointers, "groups-persistent" or "groups-host" for groups, followed by "-zero" if elements
-// outside of groups become zero, "-gather" if rows of A and "-scatter" if rows of out are found by
-// index, "groups-list" for a list of problems, "conv2d-fprop" for a convolution.
+// "scale128-rows" for scales of blocks of k, "packa" if A is repacked, "regb" if B goes through
+// registers, "pointers" if batches may be by pointers, "groups-persistent" or "groups-host" for
+// groups, followed by "-zero" if elements outside of groups become zero, "-gather" if rows of A and
+// "-scatter" if rows of out are found by index, "groups-list" for a list of problems,
+// "conv2d-fprop" for a convolution.
 constexpr std::size_t fewest_design_words = 5;
 constexpr std::size_t most_split_words = 2;
-constexpr std::size_t most_design_words = 10;
+constexpr std::size_t most_design_words = 11;
 
 // The last word of a design, by Sm90Form.
 constexpr std::string_view form_words[] = {"",
@@ -157,12 +158,32 @@ Sm90Form read_form(std::string_view word) {
 bool is_repacking_word(std::string_view word) { return word.starts_with("pack"); }
 bool is_register_word(std::string_view word) { return word == "rega" || word == "regb"; }
 
+constexpr std::string_view scale_tag = "scale";
+constexpr std::string_view vector_words[] = {"", "-rows", "-columns", "-both"};
+constexpr int scaled_ks[] = {32, 64, 128};
+
+// What "scale128-rows" says of a tile; nothing for other words.
+std::optional<Sm90Tile> read_scales(std::string_view word) {
+  for (const int k : scaled_ks) {
+    for (std::size_t vectors = 1; vectors < std::size(vector_words); ++vectors) {
+      Sm90Tile tile{};
+      tile.scaled_k = static_cast<std::uint8_t>(k);
+      tile.scale_vectors = static_cast<abi::ScaleVectors>(vectors);
+      if (word.starts_with(scale_tag) && word.substr(scale_tag.size()) == scale_text(tile))
+        return tile;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
   const Sm90Form form = read_form(words.back());
   if (form != Sm90Form::strided) words = words.first(words.size() - 1);
   const bool by_registers = !words.empty() && is_register_word(words.back());
   if (by_registers) words = words.first(words.size() - 1);
   if (!words.empty() && is_repacking_word(words.back())) words = words.first(words.size() - 1);
+  const auto scales = words.empty() ? std::nullopt : read_scales(words.back());
+  if (scales) words = words.first(words.size() - 1);
   if (words.size() < fewest_design_words || words.size() > fewest_design_words + most_split_words)
     return std::nullopt;
   const auto extents = read_integers(words[0], 3);
@@ -189,7 +210,9 @@ std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
                   .slices = split->slices,
                   .split = split->split,
                   .by_registers = by_registers,
-                  .form = form};
+                  .form = form,
+                  .scale_vectors = scales ? scales->scale_vectors : abi::ScaleVectors::none,
+                  .scaled_k = scales ? scales->scaled_k : std::uint8_t{0}};
 }
 
 }  // namespace
@@ -223,6 +246,12 @@ std::string repacked_text(const OperandRules& rules) {
   return std::string(is_repacked(rules.a) ? "a" : "") + (is_repacked(rules.b) ? "b" : "");
 }
 
+std::string scale_text(const Sm90Tile& tile) {
+  if (tile.scale_vectors == abi::ScaleVectors::none) return {};
+  return fmt::format("{}{}", tile.scaled_k,
+                     vector_words[static_cast<std::size_t>(tile.scale_vectors)]);
+}
+
 std::string register_text(const OperandRules& rules, const Sm90Tile& tile) {
   if (!tile.by_registers) return {};
   return is_turned(rules, tile) ? "b" : "a";
@@ -245,14 +274,15 @@ std::string sm90_name(const Kernel& kernel) {
   const std::string math = math_word(kernel.operands().math);
   const std::string repacked = repacked_text(kernel.operands());
   const std::string registers = register_text(kernel.operands(), tile);
+  const std::string scales = scale_text(tile);
   return gemm_name(
       fmt::format("sm90v{}", sm90_version), kernel.operands(),
-      fmt::format("{}{}{}_{}x{}{}_{}_{}_s{}{}{}{}{}{}", math, math.empty() ? "" : "_",
+      fmt::format("{}{}{}_{}x{}{}_{}_{}_s{}{}{}{}{}{}{}{}", math, math.empty() ? "" : "_",
                   tile_text(kernel.operands(), tile), tile.cluster_m, tile.cluster_n,
                   is_split ? fmt::format("_{}{}", tag, split_text(tile)) : "", schedule_text(tile),
-                  raster_text(tile.raster), tile.stages, repacked.empty() ? "" : "_pack" + repacked,
-                  registers.empty() ? "" : "_reg", registers,
-                  tile.form == Sm90Form::strided ? "" : "_", form_word(tile.form)),
+                  raster_text(tile.raster), tile.stages, scales.empty() ? "" : "_scale", scales,
+                  repacked.empty() ? "" : "_pack" + repacked, registers.empty() ? "" : "_reg",
+                  registers, tile.form == Sm90Form::strided ? "" : "_", form_word(tile.form)),
       kernel.epilogue());
 }
 
@@ -262,7 +292,7 @@ namespace {
 std::optional<GemmNameParts> read_sm90_parts(std::string_view name) {
   const std::string head = fmt::format("sm90v{}", sm90_version);
   for (std::size_t words = fewest_design_words; words <= most_design_words; ++words)
-    if (auto parts = read_gemm_name(name, head, words)) return parts;
+    if (auto parts = read_gemm_name(name, head, words, /*takes_companions=*/true)) return parts;
   return std::nullopt;
 }
 
@@ -292,6 +322,9 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
   if (!tile) return std::nullopt;
   if (!is_served(name_parts->rules)) return std::nullopt;
   if (tile_text(name_parts->rules, *tile) != words.front()) return std::nullopt;
+  const OperandRules& rules = name_parts->rules;
+  const bool reads_scales = rules.a_companions.are_used() || rules.b_companions.are_used();
+  if (reads_scales != tile->has_scales()) return std::nullopt;
   if (is_for_programs(*tile) && name_parts->epilogue == default_epilogue) return std::nullopt;
   if (tile->by_registers && !is_register_kernel(*name_parts, words.back(), *tile))
     return std::nullopt;

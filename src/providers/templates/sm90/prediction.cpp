@@ -9,6 +9,7 @@
 
 #include "epilogue/cost.hpp"
 #include "model/copy_time.hpp"
+#include "operation/companions.hpp"
 #include "providers/templates/class_table.hpp"
 #include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/constraints.hpp"
@@ -53,6 +54,8 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
           .adds_vector = design.adds_vector,
           .transposed_bytes = transposed_bytes(design),
           .is_promoted = abi::is_promoted(design),
+          .promotions = std::max(abi::scale_parts(design), 1),
+          .scale_products = design.scale_vectors == abi::ScaleVectors::both ? 1 : 0,
           .takes_registers = design.a_by_registers,
           .prefetches_inputs = abi::has_room_to_prefetch(design),
           .products = products_of(design)};
@@ -63,6 +66,14 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
 bool has_room_for_programs(const abi::Sm90Design& design) noexcept {
   return abi::accumulator_registers(design) <= 192 && abi::consumers_per_tile(design) < 3;
 }
+
+}  // namespace
+
+model::WarpSpecializedTerms sm90_terms(const abi::Sm90Design& design) noexcept {
+  return model::WarpSpecializedTerms(describe(design));
+}
+
+namespace {
 
 using Tiles = std::span<const Sm90Tile> (*)(const OperandRules&);
 
@@ -76,7 +87,7 @@ std::vector<Sm90Candidate> list_candidates(Tiles tiles, const OperandRules& rule
                           .stage_bytes = abi::stage_bytes(design),
                           .stage_room = abi::stage_room(design),
                           .share = abi::stored_design(design),
-                          .terms = model::WarpSpecializedTerms(describe(design))});
+                          .terms = sm90_terms(design)});
   }
   return candidates;
 }
@@ -126,10 +137,10 @@ double count_bytes(const EpilogueOperandRule& rule, const MatrixType& matrix,
 }
 
 model::ProgramWork program_work(const GemmProblem& problem, bool is_turned) noexcept {
-  if (problem.epilogue == default_epilogue) return {};
+  model::ProgramWork work{.bytes = operation::companion_bytes(problem)};
+  if (problem.epilogue == default_epilogue) return work;
   const EpilogueRules& rules = rules_of(problem.epilogue);
-  model::ProgramWork work{.instructions = epilogue::count_instructions(rules.program.graph()),
-                          .bytes = 0};
+  work.instructions = epilogue::count_instructions(rules.program.graph());
   int inputs = 0;
   int outputs = 0;
   for (std::size_t index = 0; index < rules.operands.size(); ++index) {

@@ -23,6 +23,9 @@ struct Sm90Candidate {
   model::WarpSpecializedTerms terms;
 };
 
+// A design in the terms of the model.
+model::WarpSpecializedTerms sm90_terms(const abi::Sm90Design& design) noexcept;
+
 // The candidates of sm90_tiles, sm90_program_tiles, sm90_split_tiles and sm90_part_tiles, in the
 // same order.
 std::span<const Sm90Candidate> sm90_candidates(const OperandRules& rules);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "providers/templates/companions.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/name_words.hpp"
 #include "providers/templates/repacking.hpp"
@@ -55,9 +56,20 @@ std::string conv_text(const abi::Sm90Design& d) {
                                          : "");
 }
 
+std::string scales_text(const abi::Sm90Design& d) {
+  constexpr std::string_view vectors[] = {"none", "rows", "columns", "both"};
+  if (!abi::has_scales(d)) return {};
+  std::string text = fmt::format(",\n    .scale_vectors = ScaleVectors::{}, .scaled_k = {}",
+                                 vectors[static_cast<std::size_t>(d.scale_vectors)], d.scaled_k);
+  if (d.a_scales.are_used()) text += ",\n    .a_scales = " + companions_text(d.a_scales);
+  if (d.b_scales.are_used()) text += ",\n    .b_scales = " + companions_text(d.b_scales);
+  return text;
+}
+
 std::string_view parameters_of(const abi::Sm90Design& d) {
   if (d.has_phases) return "Sm90PhaseParams";
   if (d.conv != abi::Sm90Conv::none) return "Sm90ConvParams";
+  if (abi::has_scales(d)) return d.has_groups ? "Sm90ScaledGroupParams" : "Sm90ScaledParams";
   if (d.has_group_table) return "Sm90GroupTableParams";
   if (d.has_list)
     return d.has_c ? "Sm90ListParams<ProblemListWithC>" : "Sm90ListParams<ProblemList>";
@@ -74,13 +86,13 @@ std::string design_text(const abi::Sm90Design& d) {
       "    .schedule = Schedule::{}, .raster = {{.along = Along::{}, .band = {}}},\n"
       "    .stages = {}, .has_c = {}, .split_k = {}, .adds_vector = {}, .program_bytes = {},\n"
       "    .split = SplitMode::{}, .out_access = {}, .has_any_c = {}, .a_by_registers = {},\n"
-      "    .has_adjacent_rows = {}{}{}{}}}",
+      "    .has_adjacent_rows = {}{}{}{}{}}}",
       text_of(d.a), text_of(d.b), text_of(d.accumulator), text_of(d.math), text_of(d.c),
       text_of(d.out), text_of(d.a_major), text_of(d.b_major), d.tile_m, d.tile_n, d.cluster_m,
       d.cluster_n, text_of(d.schedule), d.raster.along == abi::Along::m ? "m" : "n", d.raster.band,
       d.stages, d.has_c, d.split_k, d.adds_vector, d.program_bytes, text_of(d.split), d.out_access,
       d.has_any_c, d.a_by_registers, d.has_adjacent_rows,
-      d.has_pointers ? ", .has_pointers = true" : "", groups_text(d), conv_text(d));
+      d.has_pointers ? ", .has_pointers = true" : "", groups_text(d), conv_text(d), scales_text(d));
 }
 
 // --- the instruction ----------------------------------------------------------------------------
@@ -170,6 +182,7 @@ std::string phase_includes(const abi::Sm90Design& design) {
       {design.clears_outside, "gemm/sm90_outside"},
       {design.gathers_rows, "gemm/sm90_gather"},
       {abi::rounds_rows(design), "gemm/sm90_rounding"},
+      {abi::has_scales(design), "gemm/sm90_scales"},
       {design.split != abi::SplitMode::none, "schedule/persistent_shares"},
       {design.split != abi::SplitMode::none, "pipeline/warpgroup_parts"},
       {design.split != abi::SplitMode::none && design.split_k == 1, "pipeline/register_parts"},

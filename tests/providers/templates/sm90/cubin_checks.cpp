@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -95,8 +96,10 @@ void check_wgmmas(const abi::Sm90Design& design, std::string_view sass, Faults& 
     faults.expect_equal("wgmma turns B", contains(instruction.operands, "tnspB"),
                         abi::multiplied_major(multiplied, design.b_major) != abi::Major::k);
   });
-  // The wgmmas of one stage are consecutive; the loop over stages may be unrolled, too.
-  const int steps = abi::tile_k(design) * abi::bytes_of(multiplied) / 32;
+  // The wgmmas of one stage are consecutive, or those of a part with its own scales; the loop over
+  // stages may be unrolled, too.
+  const int parts = std::max(abi::scale_parts(design), 1);
+  const int steps = abi::tile_k(design) * abi::bytes_of(multiplied) / 32 / parts;
   const int per_stage = steps * abi::product_count(design.math) * abi::blocks_per_consumer(design);
   faults.expect(count > 0 && count % per_stage == 0, "wgmmas",
                 fmt::format("a multiple of {}", per_stage), std::to_string(count));
@@ -150,7 +153,8 @@ void check_copies(const abi::Sm90Design& design, const jit::InstructionMix& mix,
     (contains(mnemonic, "MULTICAST") ? multicasts : loads) += times;
   }
   const bool is_shared = abi::sharing_blocks(design) > 1;
-  faults.expect(loads + multicasts >= 2, "TMA loads", "one of A and one of B at least",
+  const int operands = design.gathers_rows ? 1 : 2;  // threads copy rows of A by index
+  faults.expect(loads + multicasts >= operands, "TMA loads", fmt::format("at least {}", operands),
                 std::to_string(loads + multicasts));
   // Blocks of a pair share one operand; each loads the other one.
   faults.expect_equal("has loads of one block", loads > 0, true);
@@ -199,6 +203,18 @@ std::vector<std::string> find_resource_faults(const Kernel& kernel, const jit::C
   return faults.take();
 }
 
+namespace {
+
+// A default program without C has no FMA of its own.
+void check_scaling(const Kernel& kernel, const abi::Sm90Design& design,
+                   const jit::InstructionMix& mix, Faults& faults) {
+  if (!abi::has_scales(design) || design.has_c || kernel.epilogue() != default_epilogue) return;
+  faults.expect_equal("FMAs that scale and add products", jit::count_of(mix, "FFMA"),
+                      abi::accumulators_per_thread(design));
+}
+
+}  // namespace
+
 std::vector<std::string> find_instruction_faults(const Kernel& kernel, std::string_view sass) {
   const abi::Sm90Design design = sm90_design(kernel);
   const jit::InstructionMix mix = jit::count_instructions(sass);
@@ -206,6 +222,7 @@ std::vector<std::string> find_instruction_faults(const Kernel& kernel, std::stri
   check_wgmmas(design, sass, faults);
   check_register_requests(design, sass, faults);
   check_copies(design, mix, faults);
+  check_scaling(kernel, design, mix, faults);
   faults.expect_equal("accesses to local memory",
                       jit::count_of(mix, "LDL") + jit::count_of(mix, "STL"), 0);
   return faults.take();

@@ -91,7 +91,20 @@ std::string draw_convolution(Random& random) {
   return line;
 }
 
-// Any types and layouts; one in three has extents that TMA cannot load, half have a C.
+// Scales of one operand or of both, for 8-bit floats.
+std::string draw_scales(Random& random) {
+  static constexpr std::array<const char*, 6> scales{"f32[1x128]",          "f32[128x128]",
+                                                     "f32[1x64]",           "e8m0[1x32]",
+                                                     "e8m0[1x32]:swizzled", "bf16[1x128]*f32"};
+  const std::size_t operands = random() % 3;
+  std::string text;
+  if (operands != 1) text += fmt::format(" scale_a={}", draw(scales, random));
+  if (operands != 2) text += fmt::format(" scale_b={}", draw(scales, random));
+  return text;
+}
+
+// Any types and layouts; one in three has extents that TMA cannot load, half have a C, and half of
+// those of promoted 8-bit floats have scales.
 std::string draw_problem(Random& random) {
   static constexpr std::array<const char*, 2> layouts{"", ":c"};
   const std::size_t unit = random() % 3 == 0 ? 1 : 16;
@@ -105,6 +118,7 @@ std::string draw_problem(Random& random) {
                   alias(products.b), draw(layouts, random), output(), out_layout,
                   alias(products.accumulator), name(products.math));
   if (random() % 2 == 0) line += fmt::format(" c={}{} beta=1", output(), out_layout);
+  if (products.math == Math::fp8_promoted && random() % 2 == 0) line += draw_scales(random);
   return line;
 }
 

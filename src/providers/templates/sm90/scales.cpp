@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "providers/templates/sm90/scales.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "operation/companions.hpp"
+#include "providers/templates/companions.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+constexpr std::int32_t k_of_stage = abi::sm90_swizzle_bytes;  // operands have 8 bits
+constexpr std::int32_t k_of_wgmma = 32;
+
+bool is_byte_float(DType dtype) noexcept { return is_floating(dtype) && bit_width(dtype) == 8; }
+
+// The k in a row, from a multiple of it on, that all share their scales.
+std::int32_t scaled_k_of(const GemmProblem& problem) noexcept {
+  std::int32_t k = k_of_stage;
+  for (const OperandCompanions* const companions : {&problem.a_companions, &problem.b_companions})
+    for (const CompanionType& scale : companions->scales) k = std::gcd(k, scale.block.k);
+  return k;
+}
+
+// True if a tile's rows (columns), as many as that, always have one scale in common.
+bool is_shared(const OperandCompanions& companions, int extent) noexcept {
+  return std::ranges::all_of(companions.scales, [&](const CompanionType& scale) {
+    return scale.layout == ScaleLayout::strided && scale.block.rows % extent == 0;
+  });
+}
+
+// True if a kernel that reads these vectors has every scale of the problem.
+bool suffice(abi::ScaleVectors vectors, const Sm90Tile& tile, const OperandRules& rules,
+             const GemmProblem& problem) noexcept {
+  const bool turned = is_turned(rules, tile);
+  if (vectors == abi::ScaleVectors::rows)
+    return is_shared(turned ? problem.a_companions : problem.b_companions, tile.n);
+  if (vectors == abi::ScaleVectors::columns)
+    return is_shared(turned ? problem.b_companions : problem.a_companions, tile.m);
+  return vectors == abi::ScaleVectors::both;
+}
+
+abi::ScaleVectors vectors_of(const Sm90Tile& tile, const OperandRules& rules,
+                             const GemmProblem& problem) noexcept {
+  using enum abi::ScaleVectors;
+  return suffice(rows, tile, rules, problem)      ? rows
+         : suffice(columns, tile, rules, problem) ? columns
+                                                  : both;
+}
+
+void set_scales(const OperandCompanions& types, const BoundCompanions& memory, std::int64_t k,
+                abi::CompanionParams (&scales)[2]) {
+  const abi::CompanionsParams params = companions_params(types, memory, k);
+  std::ranges::copy(params.scales, scales);
+}
+
+}  // namespace
+
+std::string find_sm90_scale_failure(const GemmProblem& problem) {
+  if (!operation::has_companions(problem)) return {};
+  if (!is_byte_float(problem.a.dtype) || !is_byte_float(problem.b.dtype))
+    return fmt::format(
+        "scales: expected those of blocks along k beside 8-bit floats, got {} and {}",
+        name(problem.a.dtype), name(problem.b.dtype));
+  if (problem.math == Math::fp8_fast)
+    return "math: expected fp8_promoted with scales of blocks along k, got fp8_fast";
+  if (problem.a_companions.zero_point || problem.b_companions.zero_point)
+    return "zero point: expected none of 8-bit floats, got one";
+  if (const std::int32_t k = scaled_k_of(problem); k % k_of_wgmma != 0)
+    return fmt::format(
+        "scales: expected blocks of a multiple of {} along k, got some that agree in "
+        "{} only",
+        k_of_wgmma, k);
+  return {};
+}
+
+std::optional<Sm90Candidate> with_scales(const Sm90Candidate& candidate, const OperandRules& rules,
+                                         const GemmProblem& problem) {
+  Sm90Candidate scaled = candidate;
+  scaled.tile.scale_vectors = vectors_of(candidate.tile, rules, problem);
+  scaled.tile.scaled_k = static_cast<std::uint8_t>(scaled_k_of(problem));
+  const abi::Sm90Design any = sm90_design(rules, scaled.tile);
+  scaled.tile.stages = static_cast<std::uint8_t>(abi::most_stages(any));
+  const abi::Sm90Design design = sm90_design(rules, scaled.tile);
+  if (!abi::is_legal(design)) return std::nullopt;
+  scaled.stage_bytes = abi::stage_bytes(design);
+  scaled.stage_room = abi::stage_room(design);
+  scaled.terms = sm90_terms(design);
+  return scaled;
+}
+
+Status check_sm90_scales(const Sm90Tile& tile, const OperandRules& rules,
+                         const GemmProblem& problem) {
+  if (!tile.has_scales()) return Status::success();
+  if (std::string failure = find_sm90_scale_failure(problem); !failure.empty())
+    return Status::fail(std::move(failure));
+  if (scaled_k_of(problem) % tile.scaled_k != 0)
+    return Status::fail(fmt::format("scales: expected blocks of a multiple of {} along k, got {}",
+                                    tile.scaled_k, scaled_k_of(problem)));
+  if (suffice(tile.scale_vectors, tile, rules, problem)) return Status::success();
+  const bool has_rows = tile.scale_vectors == abi::ScaleVectors::rows;
+  return Status::fail(
+      fmt::format("scales: expected one that all {} of a tile of {}x{} share, got "
+                  "smaller blocks",
+                  has_rows ? "columns" : "rows", tile.m, tile.n));
+}
+
+abi::Sm90Scales sm90_scales(const GemmArguments& arguments, bool is_turned) {
+  const GemmProblem& problem = arguments.problem();
+  abi::Sm90Scales scales{};
+  set_scales(problem.a_companions, arguments.a_companions(), problem.k,
+             is_turned ? scales.columns : scales.rows);
+  set_scales(problem.b_companions, arguments.b_companions(), problem.k,
+             is_turned ? scales.rows : scales.columns);
+  if (arguments.alpha() != 0) scales.k = static_cast<unsigned>(problem.k);
+  return scales;
+}
+
+}  // namespace gemmery::templates
