@@ -8,6 +8,8 @@ JOBS ?= $(shell nproc)
 PROBLEM ?= gemm 1024x1024x1024 a=f32 out=f32
 # A build folder to take test programs from, for a machine that cannot build: make test-gpu PREBUILT=build/release
 PREBUILT ?=
+# Where test-gpu and soak-gpu keep the whole output of each test program.
+LOGS ?=
 # Where `make race-gpu` keeps its records, which sets of bench/problems/races.txt it races (all by default), and when it ends.
 RACES ?= build/races
 SETS ?=
@@ -39,10 +41,10 @@ soak: setup ## the long tests: full counts, fuzzers, sanitizers; resumable; PART
 	@$(IN) python3 tools/run_soak.py --jobs $(JOBS) $(PART)
 
 test-gpu: $(BUILD_FOR_GPU) ## the tests that need a GPU, on every GPU here; PREBUILT=build/release builds nothing
-	@$(IN) python3 tools/run_tests.py $(GPU_TESTS) --label gpu --each-gpu
+	@$(IN) python3 tools/run_tests.py $(GPU_TESTS) --label gpu --each-gpu $(if $(LOGS),--logs $(LOGS))
 
 soak-gpu: $(BUILD_FOR_GPU) ## their long form; PREBUILT as above
-	@GEMMERY_SOAK=1 GEMMERY_TEST_TIME_LIMIT=14400 $(IN) python3 tools/run_tests.py $(GPU_TESTS) --label gpu --each-gpu
+	@GEMMERY_SOAK=1 GEMMERY_TEST_TIME_LIMIT=14400 $(IN) python3 tools/run_tests.py $(GPU_TESTS) --label gpu --each-gpu $(if $(LOGS),--logs $(LOGS))
 
 race-gpu: $(if $(PREBUILT),,setup) ## first kernels against the vendor's library on this GPU: RACES=FOLDER SETS="types layouts" BUDGET_S=500; PREBUILT as above
 	@$(if $(PREBUILT),,$(IN) tools/build.sh release gemm_peers)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests of a build folder and counts their cases one by one.
 
-usage: run_tests.py BUILD [--label L]… [--not-label L]… [--only NAME]… [--jobs N] [--gtest-filter F] [--no-scripts] [--each-gpu]
+usage: run_tests.py BUILD [--label L]… [--not-label L]… [--only NAME]… [--jobs N] [--gtest-filter F] [--no-scripts] [--each-gpu] [--logs FOLDER]
 
 BUILD holds tests.json (cmake/GemmeryTest.cmake writes it) and the test programs; nothing is built here and nothing but Python's
 standard library is needed, so a build folder can be run on a machine that has no compiler. The last line printed reads
@@ -10,7 +10,7 @@ standard library is needed, so a build folder can be run on a machine that has n
 A program that crashes, hangs or reports no case counts as one failure. Exit status: 0 if nothing failed and something passed.
 
 With --each-gpu every GPU runs one program at a time, which sees it as its first, and programs of GoogleTest are run in as many shards
-as there are GPUs.
+as there are GPUs. --logs keeps the whole output of every program, passed ones too: seeds, counts, tables.
 """
 
 import argparse
@@ -59,6 +59,7 @@ def parse_arguments(arguments):
     parser.add_argument("--no-scripts", action="store_true", help="leave out tests that are scripts (they may build something)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="programs at a time")
     parser.add_argument("--each-gpu", action="store_true", help="as many programs at a time as there are GPUs, one on each")
+    parser.add_argument("--logs", type=pathlib.Path, help="folder for the output of every program")
     return parser.parse_args(arguments)
 
 
@@ -123,6 +124,8 @@ def run_all(tests, options):
         for done in concurrent.futures.as_completed(running):
             outcome = done.result()
             print_outcome(outcome)
+            if options.logs:
+                keep_log(outcome, options.logs)
             yield outcome
 
 
@@ -257,6 +260,11 @@ def print_outcome(outcome):
     )
     if outcome.failures:
         print(indented(output_of_failures(outcome.output)[-20000:]), flush=True)
+
+
+def keep_log(outcome, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / (re.sub(r"\W+", "_", outcome.name) + ".log")).write_text(outcome.output)
 
 
 def output_of_failures(output):

@@ -92,12 +92,13 @@ def test_each_gpu_runs_one_program_at_a_time_that_sees_it_first(runner, tmp_path
     )
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    assert runner.main([str(tmp_path), "--label", "gpu", "--each-gpu"]) == 0
+    assert runner.main([str(tmp_path), "--label", "gpu", "--each-gpu", "--logs", str(tmp_path / "logs")]) == 0
     lines = told.read_text().splitlines()
     assert len(lines) == 3
     assert {line.split()[0] for line in lines if line.endswith("/2")} == {"0,1", "1,0"}
     assert {line.split()[1] for line in lines} == {"0/2", "1/2", "/"}
     assert "sums_test 2/2" in capsys.readouterr().out
+    assert sorted(log.name for log in (tmp_path / "logs").iterdir()) == ["script.log", "sums_test_1_2.log", "sums_test_2_2.log"]
 
 
 def test_with_no_gpu_each_program_runs_once(runner, tmp_path, monkeypatch):
