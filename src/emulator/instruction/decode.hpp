@@ -12,8 +12,10 @@
 
 namespace gemmery::emulator {
 
-// Where the variables of a called function lie. Functions do not recurse, so every variable has a
-// static place: parameters and results in local memory, the return address in a hidden register.
+struct CallFrame;  // control/call_frame.hpp
+
+// Where the variables of a function lie. Every variable has a static place: parameters and results
+// in local memory, the return address in a hidden register.
 struct FunctionPlace {
   struct Block {
     std::uint32_t offset = 0;  // in local memory
@@ -23,6 +25,8 @@ struct FunctionPlace {
   OperandSlot return_address;  // pcs, 32 bits a lane
   std::vector<Block> parameters;
   std::vector<Block> results;
+  std::uint64_t address = 0;               // for calls through a register
+  std::shared_ptr<const CallFrame> frame;  // of functions that may call themselves
 };
 
 // What decoders need while an image is built. The register indices of operands count within the
@@ -55,8 +59,14 @@ class DecodeContext {
   virtual std::uint32_t label(std::string_view name) = 0;  // pc
   virtual ScalarType register_type(RegisterIndex reg) = 0;
   virtual const Function& function() const = 0;
-  // For call and ret; nullptr if no function of that name has a body.
-  virtual const FunctionPlace* find_function_place(std::string_view) const { return nullptr; }
+  // For ret: the place of `function()`, which is not an entry.
+  virtual const FunctionPlace* own_place() const { return nullptr; }
+  // The functions that a call may enter; `leads_back`: from which it may enter `function()` again.
+  struct CallTarget {
+    const FunctionPlace* place = nullptr;
+    bool leads_back = false;
+  };
+  virtual std::vector<CallTarget> call_targets(const Instruction&) { return {}; }
   // Marks the image (see KernelImage::needs_ordered_grid).
   virtual void require_ordered_grid() = 0;
   // Lets the kernel use the shared memory from shared_runtime_offset on.

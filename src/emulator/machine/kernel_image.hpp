@@ -36,8 +36,7 @@ struct KernelImage {
     std::uint32_t lane_bytes = 4;  // 4 or 8
   };
   std::vector<SharedConstant> shared_constants;
-  std::uint32_t register_count =
-      0;  // of all functions together (no recursion, so each has its own)
+  std::uint32_t register_count = 0;  // of all functions together, each its own
   std::uint32_t register_bytes = 0;
   std::vector<std::uint32_t> register_offset;  // by register index over all functions
   std::vector<ScalarType> register_type;
@@ -49,6 +48,8 @@ struct KernelImage {
   std::uint32_t static_shared_bytes = 0;               // dynamic shared memory follows it
   std::uint32_t dynamic_shared_alignment = 16;
   std::uint32_t local_bytes = 0;  // per thread
+  // Local memory from here on is a stack for arrays of functions that call themselves.
+  std::uint32_t call_stack_begin = 0;
   // True if CTAs may communicate through global memory (atomics, acquire, release, volatile). They
   // then take turns on one host thread in an order given by the seed, as many at a time as a device
   // would hold.

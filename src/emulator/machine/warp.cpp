@@ -67,6 +67,7 @@ void Warp::reset() {
   cp_async = {};
   local_memory.assign(std::size_t{image.local_bytes} * lanes_per_warp, std::byte{0});
   local_written.assign((local_memory.size() + 63) / 64, 0);
+  call_stacks.clear();
   register_quota = 0;
 }
 

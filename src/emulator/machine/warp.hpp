@@ -17,6 +17,7 @@
 #include "emulator/check/fence_state.hpp"
 #include "emulator/machine/async_operations.hpp"
 #include "emulator/machine/barriers.hpp"
+#include "emulator/machine/call_stack.hpp"
 #include "emulator/machine/execution_observer.hpp"
 #include "emulator/machine/kernel_image.hpp"
 #include "emulator/machine/remote_uses.hpp"
@@ -130,8 +131,10 @@ class Warp {
   WarpCopies cp_async;                       // instruction/cp_async.cpp
   std::vector<std::byte> local_memory;       // local_bytes for each lane, lane after lane
   std::vector<std::uint64_t> local_written;  // a bit per byte of local_memory
-  std::uint32_t register_quota = 0;          // setmaxnreg
-  LaneMask carry = 0;                        // CC.CF; instruction/integer_carry.cpp
+  // One for each lane, or none; instruction/control/call_frame.cpp.
+  std::vector<CallStack> call_stacks;
+  std::uint32_t register_quota = 0;  // setmaxnreg
+  LaneMask carry = 0;                // CC.CF; instruction/integer_carry.cpp
 
  private:
   AlignedBytes storage_;

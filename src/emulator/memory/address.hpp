@@ -23,6 +23,8 @@ inline constexpr std::uint64_t shared_window = 0x0000'0060'0000'0000;  // 4 GiB
 inline constexpr std::uint64_t local_window = 0x0000'0061'0000'0000;   // 4 GiB, each thread its own
 inline constexpr std::uint64_t param_window = 0x0000'0062'0000'0000;   // the launch's parameters
 inline constexpr std::uint64_t param_window_end = 0x0000'0063'0000'0000;
+// Addresses of functions: a module's identity, then 16 bytes for each of its functions.
+inline constexpr std::uint64_t function_window = 0x0000'0100'0000'0000;
 inline constexpr std::uint64_t global_window = 0x0000'2000'0000'0000;  // allocations, with gaps
 inline constexpr std::uint64_t global_window_end = global_window + (std::uint64_t{1} << 45);
 

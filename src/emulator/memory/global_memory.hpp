@@ -31,6 +31,10 @@ class GlobalMemory {
   // Gives bytes of the host, which stay the caller's, an address; they count as written.
   std::uint64_t adopt(void* data, std::uint64_t bytes);
   bool free(std::uint64_t address);  // false: not the start of an allocation
+  // malloc and free of kernels. Allocates unwritten memory; 0 if the heap is full.
+  std::uint64_t allocate_from_heap(std::uint64_t bytes);
+  bool free_to_heap(std::uint64_t address);  // false: not the start of an allocation of the heap
+  void set_heap_bytes(std::uint64_t bytes) noexcept;
   std::uint64_t used_bytes() const noexcept;
   // The allocation that contains an address.
   struct Extent {

@@ -29,6 +29,8 @@ namespace gemmery::emulator {
 
 // Large enough to amortise a lock, small enough that threads rarely contend for one.
 inline constexpr std::uint64_t chunk_bytes = 16 * 1024;
+// CUDA C++ Programming Guide, "Heap Memory Allocation".
+inline constexpr std::uint64_t default_heap_bytes = 8 * 1024 * 1024;
 
 // For locks that few threads hold for tens of nanoseconds.
 class SpinLock {
@@ -207,6 +209,10 @@ struct GlobalMemory::Insides {
   std::uint64_t next_address = global_window;
   std::vector<Insides*> peers;
   std::atomic<std::uint64_t> used{0};
+  std::mutex heap_mutex;                        // before `mutex`
+  std::map<std::uint64_t, std::uint64_t> heap;  // address to bytes
+  std::uint64_t heap_used = 0;
+  std::atomic<std::uint64_t> heap_limit{default_heap_bytes};
   std::mutex touched_mutex;
   std::vector<std::pair<AllocationPointer, std::uint64_t>> touched;  // chunks with accesses
   PublicationTable publications;

@@ -3,6 +3,7 @@
 #include "emulator/program/parser.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 
 #include "emulator/program/declarations.hpp"
@@ -38,6 +39,7 @@ class ModuleParser {
     parse_header();
     while (!lexer_.is_at_end()) parse_directive();
     program_.text = split_lines(text_);
+    program_.identity = static_cast<std::uint16_t>(std::hash<std::string_view>{}(text_));
     return std::move(program_);
   }
 

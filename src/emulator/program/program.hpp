@@ -121,6 +121,8 @@ struct Program {
   std::vector<Variable> variables;
   std::vector<Function> functions;
   std::vector<std::string> text;  // the lines, for reports: text[ptx_line - 1]
+  // Of the text; the addresses of functions contain it, so that other modules have others.
+  std::uint16_t identity = 0;
 
   const Function* find_function(std::string_view name) const noexcept;
 };

@@ -188,17 +188,93 @@ void expect_refusal(const std::string& text, const std::string& words) {
   }
 }
 
-TEST(Control, recursion_is_refused) {
-  expect_refusal(kernel_of("call f;", ".func g();\n.func f() { call g; }\n.func g() { call f; }\n"),
-                 "recursion");
-}
-
-TEST(Control, calls_through_registers_are_refused) {
+TEST(Control, calls_through_registers_need_functions_that_fit) {
   expect_refusal(kernel_of("P: .callprototype _ ();\ncall %rd1, P;"), "through a register");
+  expect_refusal(kernel_of("mov.u64 %rd4, f;\nP: .callprototype _ ();\ncall %rd4, P;",
+                           ".func f(.param .b32 x) { ret; }\n"),
+                 "through a register");
 }
 
 TEST(Control, functions_without_a_body_are_refused) {
-  expect_refusal(kernel_of("call malloc;", ".extern .func malloc();\n"), "malloc has no body");
+  expect_refusal(kernel_of("call elsewhere;", ".extern .func elsewhere();\n"),
+                 "elsewhere has no body");
+}
+
+// --- recursion ----------------------------------------------------------------------------------
+
+// f(n, p): a = *p + n lies in local memory, and its address goes down. The sum of all a.
+constexpr const char* recursive_function =
+    ".func (.param .b32 r) f(.param .b32 n, .param .b64 p) { .local .align 8 .b8 depot[8]; .reg "
+    ".b32 %r<9>; .reg .b64 %rd<6>; .reg .pred %p<2>;\n"
+    "mov.u64 %rd1, depot; cvta.local.u64 %rd2, %rd1; ld.param.u32 %r1, [n]; ld.param.u64 %rd3, "
+    "[p]; ld.u32 %r2, [%rd3]; add.u32 %r3, %r1, %r2; st.u32 [%rd2], %r3;\n"
+    "setp.eq.u32 %p1, %r1, 0; @%p1 bra END;\n"
+    "{ .param .b32 a; .param .b64 b; .param .b32 c; sub.u32 %r4, %r1, 1; st.param.b32 [a], %r4; "
+    "st.param.b64 [b], %rd2; call.uni (c), f, (a, b); ld.param.b32 %r5, [c]; }\n"
+    "ld.local.u32 %r6, [depot+0]; add.u32 %r3, %r5, %r6;\nEND: st.param.b32 [r], %r3; ret; }\n";
+
+constexpr const char* recursive_call =
+    ".local .align 8 .b8 zero[8]; mov.u64 %rd4, zero; cvta.local.u64 %rd5, %rd4; st.u32 [%rd5], "
+    "0;\n"
+    "{ .param .b32 a; .param .b64 b; .param .b32 c; st.param.b32 [a], %r2; st.param.b64 [b], %rd5; "
+    "call (c), f, (a, b); ld.param.b32 %r3, [c]; }\nst.global.u32 [%rd1], %r3;";
+
+TEST(Control, each_activation_of_a_recursive_function_has_its_own_variables) {
+  expect_results(kernel_of(recursive_call, recursive_function), 12, [](std::uint32_t n) {
+    std::uint32_t a = 0;
+    std::uint32_t sum = 0;
+    for (std::uint32_t left = n + 1; left-- > 0;) sum += a += left;
+    return sum;
+  });
+}
+
+TEST(Control, a_recursion_without_an_end_is_a_fault) {
+  const Fault fault =
+      fault_of(kernel_of("call f;", ".func g();\n.func f() { call g; }\n.func g() { call f; }\n"),
+               random_values(3));
+  EXPECT_EQ(fault.kind, FaultKind::trap);
+  EXPECT_NE(fault.message.find("recursion that does not end"), std::string::npos) << fault.message;
+}
+
+TEST(Control, local_arrays_of_a_deep_recursion_do_not_overrun_the_stack) {
+  const Fault fault = fault_of(
+      kernel_of(
+          "add.u32 %r2, %r2, 1010;\n" + std::string(recursive_call),
+          std::string(recursive_function)
+              .replace(std::string_view(recursive_function).find("depot[8]"), 8, "depot[32]")),
+      random_values(3));
+  EXPECT_EQ(fault.kind, FaultKind::trap);
+  EXPECT_NE(fault.message.find("local arrays"), std::string::npos) << fault.message;
+}
+
+// --- calls through registers --------------------------------------------------------------------
+
+constexpr const char* table_of_functions =
+    ".func (.param .b32 r) plus(.param .b32 x) { .reg .b32 %r<3>; ld.param.u32 %r1, [x]; add.u32 "
+    "%r2, %r1, 1; st.param.b32 [r], %r2; ret; }\n"
+    ".func (.param .b32 r) twice(.param .b32 x) { .reg .b32 %r<3>; ld.param.u32 %r1, [x]; shl.b32 "
+    "%r2, %r1, 1; st.param.b32 [r], %r2; ret; }\n"
+    ".global .align 8 .u64 table[3] = {plus, twice, 0};\n";
+
+// Calls the function of the table that a register names.
+std::string call_of_table(const std::string& index) {
+  return "mov.u64 %rd4, table; mul.wide.u32 %rd5, " + index +
+         ", 8; add.u64 %rd4, %rd4, %rd5; ld.global.u64 %rd6, [%rd4];\n"
+         "{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r2;\nP: .callprototype (.param .b32 "
+         "_) _ (.param .b32 _);\ncall (b), %rd6, (a), P; ld.param.b32 %r3, [b]; }\n"
+         "st.global.u32 [%rd1], %r3;";
+}
+
+TEST(Control, lanes_call_the_functions_that_their_registers_name) {
+  expect_results(kernel_of("and.b32 %r4, %r2, 1;\n" + call_of_table("%r4"), table_of_functions),
+                 100, [](std::uint32_t value) { return value % 2 == 0 ? value + 1 : value * 2; });
+}
+
+TEST(Control, a_call_of_no_function_is_a_fault) {
+  const Fault fault = fault_of(
+      kernel_of("mov.u32 %r4, 2;\n" + call_of_table("%r4"), table_of_functions), random_values(3));
+  EXPECT_EQ(fault.kind, FaultKind::illegal_instruction);
+  EXPECT_NE(fault.message.find("no function of this module"), std::string::npos) << fault.message;
 }
 
 TEST(Control, unknown_forms_are_refused_with_their_line) {
@@ -249,6 +325,44 @@ TEST(Control, printf_prints_what_each_lane_gives) {
   std::fflush(stdout);
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "-7,2.5  ,beef,%");
   EXPECT_EQ(results[3], 15u);
+}
+
+// --- the heap -----------------------------------------------------------------------------------
+
+constexpr const char* heap_functions =
+    ".extern .func (.param .b64 r) malloc(.param .b64 bytes);\n.extern .func free(.param .b64 "
+    "p);\n";
+constexpr const char* allocate =
+    "{ .param .b64 a; .param .b64 b; st.param.b64 [a], 4; call.uni (b), malloc, (a); ld.param.b64 "
+    "%rd4, [b]; }\n";
+constexpr const char* release = "{ .param .b64 a; st.param.b64 [a], %rd4; call.uni free, (a); }\n";
+
+TEST(Control, each_lane_gets_memory_of_its_own) {
+  expect_results(kernel_of(std::string(allocate) +
+                               "st.u32 [%rd4], %r2; bar.sync 0; ld.u32 %r3, "
+                               "[%rd4]; st.global.u32 [%rd1], %r3;\n" +
+                               release,
+                           heap_functions),
+                 1000, [](std::uint32_t value) { return value; });
+}
+
+TEST(Control, a_full_heap_gives_null) {
+  expect_results(
+      kernel_of("{ .param .b64 a; .param .b64 b; st.param.b64 [a], 0x100000000; call.uni "
+                "(b), malloc, (a); ld.param.b64 %rd4, [b]; }\nst.global.u32 [%rd1], "
+                "%rd4;",
+                heap_functions),
+      3, [](std::uint32_t) { return 0u; });
+}
+
+TEST(Control, misuse_of_the_heap_is_a_fault) {
+  const Fault use =
+      fault_of(kernel_of(std::string(allocate) + release + "st.u32 [%rd4], %r2;", heap_functions),
+               random_values(3));
+  EXPECT_EQ(use.kind, FaultKind::out_of_bounds);
+  const Fault twice = fault_of(kernel_of(std::string(allocate) + release + release, heap_functions),
+                               random_values(3));
+  EXPECT_NE(twice.message.find("free of address"), std::string::npos) << twice.message;
 }
 
 }  // namespace

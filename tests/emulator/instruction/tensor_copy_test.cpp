@@ -354,6 +354,42 @@ TEST(TensorCopy, maps_can_be_edited_in_shared_memory_and_used_from_global_memory
     ASSERT_EQ(got[swizzled(3, index * 4) / 4], words[index / 32 * columns + index % 32]);
 }
 
+// Zeros, then each field of matrix_map(%rd1, 3).
+std::string make_map() {
+  const std::string replace = "tensormap.replace.tile.", of = ".shared::cta.b1024.";
+  std::string text =
+      "add.u32 %r20, %r1, 16384;\nadd.u64 %rd10, %rd2, 4096;\nmov.u64 %rd3, %rd10;\n";
+  for (int word = 0; word < 16; ++word)
+    text += "st.shared.u64 [%r20+" + std::to_string(word * 8) + "], 0;\n";
+  text += replace + "global_address" + of + "b64 [%r20], %rd1;\n" + replace + "rank" + of +
+          "b32 [%r20], 1;\n" + replace + "elemtype" + of + "b32 [%r20], 2;\n" + replace +
+          "interleave_layout" + of + "b32 [%r20], 0;\n" + replace + "swizzle_mode" + of +
+          "b32 [%r20], 3;\n" + replace + "fill_mode" + of + "b32 [%r20], 0;\n" + replace +
+          "global_stride" + of + "b64 [%r20], 0, " + std::to_string(columns * 4) + ";\n";
+  const auto dimensions = [&](const std::string& field, std::uint64_t first, std::uint64_t second) {
+    for (const auto& [ordinal, value] : {std::pair{"0", first}, std::pair{"1", second}})
+      text +=
+          replace + field + of + "b32 [%r20], " + ordinal + ", " + std::to_string(value) + ";\n";
+  };
+  const TensorMapFields map = matrix_map(0, 3);
+  dimensions("box_dim", map.box[0], map.box[1]);
+  dimensions("global_dim", map.extents[0], map.extents[1]);
+  dimensions("element_stride", 1, 1);
+  return text;
+}
+
+TEST(TensorCopy, maps_can_be_made_from_zeros_field_by_field) {
+  CopyMachine machine;
+  const std::vector<std::uint32_t> words = random_words(rows * columns);
+  const std::uint64_t in = machine.upload(words), out = machine.allocate(4096 + 128);
+  machine.run(make_map() + publish_map + acquire_map + load_2d(4096, 0, 0) + wait_for_phase_0() +
+                  store_plain(4096),
+              in, out, {.map = encode(matrix_map(0x1000, 0))});
+  const auto got = machine.download<std::uint32_t>(out, 1024);
+  for (std::uint32_t index = 0; index < 1024; ++index)
+    ASSERT_EQ(got[swizzled(3, index * 4) / 4], words[index / 32 * columns + index % 32]);
+}
+
 // Prints a figure; there is no limit. Boxes of 64 x 64 bf16, whose goal is 20 us.
 TEST(TensorCopy, loading_a_box_takes_microseconds) {
   CopyMachine machine;

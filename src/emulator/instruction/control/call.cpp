@@ -3,9 +3,13 @@
 // caller's variables. A hidden register of each function holds the return address of each lane.
 #include "emulator/instruction/control/call.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
+#include "emulator/instruction/control/call_frame.hpp"
 #include "emulator/instruction/form.hpp"
 #include "emulator/machine/warp.hpp"
 
@@ -19,22 +23,21 @@ struct BlockCopy {
   Block to;
 };
 
-struct CallDetail final : OperationDetail {
-  std::uint32_t target = 0;
+// A function that a call may enter, and what goes there and back.
+struct CallTarget {
+  std::uint64_t address = 0;
+  std::uint32_t pc = 0;
   OperandSlot return_address;
   std::vector<BlockCopy> arguments;
   std::vector<BlockCopy> results;
+  std::vector<Block> result_blocks;               // of the caller
+  std::shared_ptr<const CallFrame> caller_frame;  // nullptr: the call does not lead back to it
+  std::shared_ptr<const CallFrame> frame;         // nullptr: it does not call itself
 };
 
-bool is_written(const Warp& warp, std::size_t byte) noexcept {
-  return ((warp.local_written[byte / 64] >> (byte % 64)) & 1) != 0;
-}
-
-void set_written(Warp& warp, std::size_t byte, bool value) noexcept {
-  const std::uint64_t bit = std::uint64_t{1} << (byte % 64);
-  std::uint64_t& bits = warp.local_written[byte / 64];
-  bits = value ? bits | bit : bits & ~bit;
-}
+struct CallDetail final : OperationDetail {
+  std::vector<CallTarget> targets;
+};
 
 void copy_blocks(Warp& warp, const std::vector<BlockCopy>& copies, LaneMask lanes) {
   const std::size_t stride = warp.cta.cluster.grid.image->local_bytes;
@@ -45,22 +48,31 @@ void copy_blocks(Warp& warp, const std::vector<BlockCopy>& copies, LaneMask lane
       const std::size_t to = base + copy.to.offset;
       std::memcpy(warp.local_memory.data() + to, warp.local_memory.data() + from, copy.to.bytes);
       for (std::size_t byte = 0; byte < copy.to.bytes; ++byte)
-        set_written(warp, to + byte, is_written(warp, from + byte));
+        set_local_written(warp, to + byte, is_local_written(warp, from + byte));
     }
   }
 }
 
+// --- there ---------------------------------------------------------------------------------------
+
+void enter(Warp& warp, const CallTarget& target, LaneMask lanes, std::uint32_t back_to) {
+  if (target.caller_frame != nullptr) save_frame(warp, *target.caller_frame, lanes);
+  copy_blocks(warp, target.arguments, lanes);
+  if (target.frame != nullptr) open_arrays(warp, *target.frame, lanes);
+  auto* const back =
+      reinterpret_cast<std::uint32_t*>(warp.registers + target.return_address.offset);
+  for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) back[std::countr_zero(rest)] = back_to;
+  warp.send(lanes, target.pc);
+}
+
 Step run_call(Warp& warp, const Operation& operation, LaneMask active) {
   const auto& call = static_cast<const CallDetail&>(*operation.detail);
-  copy_blocks(warp, call.arguments, active);
-  auto* const back = reinterpret_cast<std::uint32_t*>(warp.registers + call.return_address.offset);
-  for (LaneMask rest = active; rest != 0; rest &= rest - 1)
-    back[std::countr_zero(rest)] = operation.pc + 1;
-  warp.send(active, call.target);
+  enter(warp, call.targets.front(), active, operation.pc + 1);
   return Step::jumped;
 }
 
-LaneMask lanes_with(const std::uint32_t* values, std::uint32_t value, LaneMask among) noexcept {
+template <class Value>
+LaneMask lanes_with(const Value* values, Value value, LaneMask among) noexcept {
   LaneMask found = 0;
   for (LaneMask rest = among; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
@@ -69,19 +81,58 @@ LaneMask lanes_with(const std::uint32_t* values, std::uint32_t value, LaneMask a
   return found;
 }
 
-// Each lane returns to its own call site and receives the results of that call.
+[[noreturn]] void throw_no_function(std::uint64_t address, int lane) {
+  Fault fault(FaultKind::illegal_instruction,
+              fmt::format("call of address {:#x}, which is no function of this module with such "
+                          "parameters; pointers to functions come from the kernel's own module",
+                          address));
+  fault.place.lane = lane;
+  throw fault;
+}
+
+// Lanes call the function that their register names.
+Step run_indirect_call(Warp& warp, const Operation& operation, LaneMask active) {
+  const auto& call = static_cast<const CallDetail&>(*operation.detail);
+  warp.require_defined(operation.slot[0], active, "the function that is called");
+  const auto* const addresses = warp.source<std::uint64_t>(operation, 0);
+  for (LaneMask rest = active; rest != 0;) {
+    const int lane = std::countr_zero(rest);
+    const std::uint64_t address = addresses[lane];
+    const auto target = std::ranges::find(call.targets, address, &CallTarget::address);
+    if (target == call.targets.end()) throw_no_function(address, lane);
+    const LaneMask together = lanes_with(addresses, address, rest);
+    rest &= ~together;
+    enter(warp, *target, together, operation.pc + 1);
+  }
+  return Step::jumped;
+}
+
+// --- and back ------------------------------------------------------------------------------------
+
+void leave(Warp& warp, const CallTarget& target, LaneMask lanes) {
+  copy_blocks(warp, target.results, lanes);
+  if (target.frame != nullptr) close_arrays(warp, *target.frame, lanes);
+  if (target.caller_frame != nullptr)
+    restore_frame(warp, *target.caller_frame, lanes, target.result_blocks);
+}
+
+// Each lane returns to its own call site and receives the results of that call. `immediate`: the
+// function that returns.
 Step run_return(Warp& warp, const Operation& operation, LaneMask active) {
   const auto* const back = warp.source<std::uint32_t>(operation, 0);
   const std::vector<Operation>& code = warp.cta.cluster.grid.image->code;
   for (LaneMask rest = active; rest != 0;) {
     const std::uint32_t pc = back[std::countr_zero(rest)];
     const LaneMask together = lanes_with(back, pc, rest);
-    copy_blocks(warp, static_cast<const CallDetail&>(*code[pc - 1].detail).results, together);
-    warp.send(together, pc);
     rest &= ~together;
+    const auto& targets = static_cast<const CallDetail&>(*code[pc - 1].detail).targets;
+    leave(warp, *std::ranges::find(targets, operation.immediate, &CallTarget::pc), together);
+    warp.send(together, pc);
   }
   return Step::jumped;
 }
+
+// --- decoders ------------------------------------------------------------------------------------
 
 // The blocks of `.param` variables that a call names.
 std::vector<Block> find_blocks(Form& form, const Operand& list) {
@@ -110,6 +161,19 @@ std::vector<BlockCopy> pair_blocks(Form& form, const std::vector<Block>& from,
   return copies;
 }
 
+CallTarget make_target(Form& form, const DecodeContext::CallTarget& found,
+                       const CallBlocks& blocks) {
+  const FunctionPlace& place = *found.place;
+  return {.address = place.address,
+          .pc = place.pc,
+          .return_address = place.return_address,
+          .arguments = pair_blocks(form, blocks.arguments, place.parameters),
+          .results = pair_blocks(form, place.results, blocks.results),
+          .result_blocks = blocks.results,
+          .caller_frame = found.leads_back ? form.context().own_place()->frame : nullptr,
+          .frame = place.frame};
+}
+
 }  // namespace
 
 void decode_call(DecodeContext& context, const Instruction& instruction, Operation& operation) {
@@ -118,23 +182,23 @@ void decode_call(DecodeContext& context, const Instruction& instruction, Operati
   form.finish();
   const Operand& callee = form.operand(1);
   const CallBlocks blocks{find_blocks(form, form.operand(2)), find_blocks(form, form.operand(0))};
-  const FunctionPlace* const place = context.find_function_place(callee.text);
-  if (place == nullptr) {
+  auto detail = std::make_shared<CallDetail>();
+  for (const DecodeContext::CallTarget& found : context.call_targets(instruction))
+    detail->targets.push_back(make_target(form, found, blocks));
+  if (detail->targets.empty()) {
     if (decode_system_call(context, instruction, blocks, operation)) return;
     form.refuse("function " + callee.text + " has no body in this module");
   }
-  auto detail = std::make_shared<CallDetail>();
-  detail->target = place->pc;
-  detail->return_address = place->return_address;
-  detail->arguments = pair_blocks(form, blocks.arguments, place->parameters);
-  detail->results = pair_blocks(form, place->results, blocks.results);
+  const bool is_indirect = callee.kind == Operand::Kind::reg;
+  if (is_indirect) form.add_source(callee, ScalarType::b64);
   operation.detail = std::move(detail);
-  operation.execute = run_call;
+  operation.execute = is_indirect ? run_indirect_call : run_call;
 }
 
 void make_return(DecodeContext& context, Operation& operation) {
-  operation.slot[operation.slot_count++] =
-      context.find_function_place(context.function().name)->return_address;
+  const FunctionPlace& place = *context.own_place();
+  operation.slot[operation.slot_count++] = place.return_address;
+  operation.immediate = place.pc;
   operation.execute = run_return;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of functions of the module, and of the two that the driver provides: vprintf, __assertfail.
+// Calls of functions of the module, and of those that the driver provides (vprintf, malloc, …).
 #pragma once
 
 #include "emulator/instruction/decode.hpp"

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that the driver provides to kernels: __assertfail (assert) and vprintf (printf).
+// The functions that the driver provides to kernels: __assertfail (assert), vprintf (printf),
+// malloc and free.
+#include <fmt/format.h>
+
 #include <bit>
 #include <cstdio>
 #include <cstring>
 
+#include "emulator/check/fault_handler.hpp"
 #include "emulator/instruction/control/call.hpp"
 #include "emulator/machine/warp.hpp"
 #include "emulator/memory/address.hpp"
@@ -143,7 +147,8 @@ std::string format_text(Warp& warp, int lane, std::uint64_t format_at, std::uint
   return text;
 }
 
-void store_result(Warp& warp, int lane, const FunctionPlace::Block& block, std::int32_t value) {
+template <class T>
+void store_result(Warp& warp, int lane, const FunctionPlace::Block& block, T value) {
   std::memcpy(local_bytes_of(warp, lane, block.offset), &value, sizeof value);
   const std::size_t first =
       static_cast<std::size_t>(local_bytes_of(warp, lane, block.offset) - warp.local_memory.data());
@@ -166,16 +171,47 @@ Step run_vprintf(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
+Step run_malloc(Warp& warp, const Operation& operation, LaneMask active) {
+  const CallBlocks& blocks = blocks_of(operation);
+  GlobalMemory& memory = *warp.cta.cluster.grid.memory;
+  for (LaneMask rest = active; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const auto bytes = argument<std::uint64_t>(warp, lane, blocks.arguments[0]);
+    const std::uint64_t address = memory.allocate_from_heap(bytes);
+    if (!blocks.results.empty()) store_result(warp, lane, blocks.results[0], address);
+  }
+  return Step::next;
+}
+
+Step run_free(Warp& warp, const Operation& operation, LaneMask active) {
+  for (LaneMask rest = active; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const auto address = argument<std::uint64_t>(warp, lane, blocks_of(operation).arguments[0]);
+    if (address == 0 || warp.cta.cluster.grid.memory->free_to_heap(address)) continue;
+    Fault fault(FaultKind::out_of_bounds,
+                fmt::format("free of address {:#x}: expected one that malloc of a kernel returned "
+                            "and that was not freed since",
+                            address));
+    fault.place.lane = lane;
+    take_or_throw(std::move(fault));
+  }
+  return Step::next;
+}
+
 struct SystemCall {
   std::string_view name;
   Execute execute;
   std::vector<std::uint32_t> argument_bytes;
+  std::uint32_t result_bytes = 0;
+  bool needs_ordered_grid = false;  // addresses depend on who allocates first
 };
 
 const std::vector<SystemCall>& system_calls() {
   static const std::vector<SystemCall> calls{
       {"__assertfail", run_assertfail, {8, 8, 4, 8, 8}},
-      {"vprintf", run_vprintf, {8, 8}},
+      {"vprintf", run_vprintf, {8, 8}, 4},
+      {"malloc", run_malloc, {8}, 8, true},
+      {"free", run_free, {8}, 0, true},
   };
   return calls;
 }
@@ -189,6 +225,9 @@ bool decode_system_call(DecodeContext& context, const Instruction& instruction,
     std::vector<std::uint32_t> bytes;
     for (const FunctionPlace::Block& block : blocks.arguments) bytes.push_back(block.bytes);
     if (bytes != call.argument_bytes) context.refuse(instruction, "arguments of other sizes");
+    if (!blocks.results.empty() && blocks.results[0].bytes != call.result_bytes)
+      context.refuse(instruction, "a result of another size");
+    if (call.needs_ordered_grid) context.require_ordered_grid();
     auto detail = std::make_shared<SystemCallDetail>();
     detail->blocks = blocks;
     operation.detail = std::move(detail);

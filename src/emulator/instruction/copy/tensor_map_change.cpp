@@ -136,6 +136,11 @@ void replace_field(TensorMapFields& fields, const ChangeDetail& detail, std::uin
   }
 }
 
+// Kernels that make a map field by field begin with zeros.
+TensorMapFields decode_started(const TensorMapBytes& bytes) {
+  return bytes == TensorMapBytes{} ? TensorMapFields{} : decode(bytes);
+}
+
 Step replace(Warp& warp, const Operation& operation, LaneMask active) {
   const ChangeDetail& detail = detail_of(operation);
   warp.require_defined(detail.map.slot, active, "the address of a tensor map");
@@ -143,7 +148,8 @@ Step replace(Warp& warp, const Operation& operation, LaneMask active) {
   for_each_lane(active, [&](int lane) {
     const std::uint64_t address = detail.map.value(warp, lane);
     require_multiple(address, map_alignment, lane, "the address of a tensor map,");
-    TensorMapFields fields = decode(read_map(warp, operation, lane, detail.space, address));
+    TensorMapFields fields =
+        decode_started(read_map(warp, operation, lane, detail.space, address));
     replace_field(fields, detail, detail.value.value(warp, lane), lane);
     write_map(warp, operation, lane, detail.space, address, encode(fields));
   });

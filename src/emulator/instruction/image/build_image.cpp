@@ -9,9 +9,11 @@
 
 #include <gemmery/error.hpp>
 
+#include "emulator/instruction/control/call_frame.hpp"
 #include "emulator/instruction/decode.hpp"
 #include "emulator/instruction/image/call_graph.hpp"
 #include "emulator/instruction/image/constant_pool.hpp"
+#include "emulator/instruction/image/function_address.hpp"
 #include "emulator/instruction/image/register_layout.hpp"
 #include "emulator/instruction/image/variable_layout.hpp"
 
@@ -57,9 +59,10 @@ class ImageBuilder final : public DecodeContext {
   ImageBuilder(std::shared_ptr<const Program> program, const Function& entry,
                const ModuleVariables& variables)
       : program_(std::move(program)),
-        functions_(reachable_functions(*program_, entry)),
-        variables_(*program_, functions_, variables, *image_),
-        registers_(functions_) {
+        targets_(*program_),
+        graph_(call_graph(*program_, entry, targets_)),
+        variables_(*program_, graph_, variables, *image_),
+        registers_(graph_) {
     image_->program = program_;
     image_->entry = &entry;
     image_->name = entry.name;
@@ -67,7 +70,7 @@ class ImageBuilder final : public DecodeContext {
   }
 
   std::shared_ptr<const KernelImage> build() && {
-    for (const Function* const function : functions_) decode_function(*function);
+    for (const Function* const function : graph_.functions) decode_function(*function);
     std::move(constants_).move_into(*image_);
     std::move(registers_).move_into(*image_);
     return std::move(image_);
@@ -129,13 +132,18 @@ class ImageBuilder final : public DecodeContext {
     if (operand.text.empty()) return add_slot(operation, constant_slot(constants_.add(0, 8)));
     Space space{};
     address_of(operand.text, &space);
-    *is_64_bit = space == Space::global || space == Space::constant;
+    *is_64_bit = space == Space::global || space == Space::constant || is_in_frame(operand.text);
     return add_slot(operation,
                     symbol_slot(operand.text, 0, *is_64_bit ? ScalarType::b64 : ScalarType::b32));
   }
 
   std::uint64_t address_of(std::string_view symbol, Space* space) override {
     const auto place = variables_.find(*function_, symbol);
+    const Function* const function = place ? nullptr : program_->find_function(symbol);
+    if (function != nullptr && !function->is_entry) {
+      *space = Space::generic;
+      return address_of_function(*program_, *function);
+    }
     if (!place) refuse(*current_, std::string(symbol) + " is not a variable that has an address");
     *space = place->space;
     return place->address;
@@ -151,9 +159,13 @@ class ImageBuilder final : public DecodeContext {
   ScalarType register_type(RegisterIndex reg) override { return function_->registers[reg].type; }
   const Function& function() const override { return *function_; }
 
-  const FunctionPlace* find_function_place(std::string_view name) const override {
-    const auto found = function_places_.find(program_->find_function(name));
-    return found == function_places_.end() ? nullptr : &found->second;
+  const FunctionPlace* own_place() const override { return &place_of(*function_); }
+
+  std::vector<CallTarget> call_targets(const Instruction& call) override {
+    std::vector<CallTarget> found;
+    for (const Function* const callee : targets_.of(*function_, call))
+      found.push_back({&place_of(*callee), graph_.may_return_to(*function_, *callee)});
+    return found;
   }
 
   void require_ordered_grid() override { image_->needs_ordered_grid = true; }
@@ -167,19 +179,46 @@ class ImageBuilder final : public DecodeContext {
  private:
   void place_functions() {
     std::size_t pc = 0;
-    for (const Function* const function : functions_) {
+    for (const Function* const function : graph_.functions) {
       FunctionPlace& place = function_places_[function];
       place.pc = static_cast<std::uint32_t>(pc);
       pc += function->code.size() + 1;  // 1 for the end
       if (function->is_entry) continue;
+      place.address = address_of_function(*program_, *function);
       place.return_address = registers_.slot(registers_.return_address(*function));
       for (const Variable& variable : function->parameters)
         place.parameters.push_back(variables_.local_block(*function, variable));
       for (const Variable& variable : function->results)
         place.results.push_back(variables_.local_block(*function, variable));
+      if (graph_.cycle_of.contains(function)) place.frame = make_frame(*function, place);
     }
     image_->code.reserve(pc);
-    image_->entry_pc = place_of(*functions_.front()).pc;
+    image_->entry_pc = place_of(*graph_.functions.front()).pc;
+  }
+
+  std::shared_ptr<const CallFrame> make_frame(const Function& function,
+                                              const FunctionPlace& place) const {
+    auto frame = std::make_shared<CallFrame>();
+    for (const RegisterIndex reg : registers_.registers_of(function)) {
+      const ScalarType type = registers_.type(reg);
+      frame->registers.push_back(
+          {registers_.slot(reg), type == ScalarType::pred ? 0 : lane_bytes_of(type)});
+    }
+    for (const auto* list : {&place.parameters, &place.results})
+      frame->blocks.insert(frame->blocks.end(), list->begin(), list->end());
+    for (const Variable& variable : function.variables) {
+      if (variable.space == Space::param)
+        frame->blocks.push_back(variables_.local_block(function, variable));
+      if (variable.space != Space::local) continue;
+      frame->arrays.push_back({registers_.slot(registers_.array_address(function, variable.name)),
+                               variables_.local_block(function, variable).offset});
+    }
+    frame->array_bytes = variables_.array_bytes(function);
+    return frame;
+  }
+
+  bool is_in_frame(std::string_view symbol) const {
+    return registers_.array_address(*function_, symbol) != no_register;
   }
 
   const FunctionPlace& place_of(const Function& function) const {
@@ -235,7 +274,17 @@ class ImageBuilder final : public DecodeContext {
     return registers_.slot(registers_.index(*function_, reg));
   }
 
+  // The address of a local array of a function that may call itself.
+  OperandSlot frame_slot(std::string_view symbol, std::int64_t offset, ScalarType type) {
+    if (offset != 0 || bits_of(type) != 64)
+      refuse(*current_,
+             "a place in a local array of a function that may call itself: expected its "
+             "address in 64 bits");
+    return registers_.slot(registers_.array_address(*function_, symbol));
+  }
+
   OperandSlot symbol_slot(std::string_view symbol, std::int64_t offset, ScalarType type) {
+    if (is_in_frame(symbol)) return frame_slot(symbol, offset, type);
     Space space{};
     const std::uint64_t address = address_of(symbol, &space) + static_cast<std::uint64_t>(offset);
     const std::uint32_t lane_bytes = lane_bytes_of(type) == 4 && bits_of(type) == 32 ? 4 : 8;
@@ -248,7 +297,8 @@ class ImageBuilder final : public DecodeContext {
 
   std::shared_ptr<KernelImage> image_ = std::make_shared<KernelImage>();
   std::shared_ptr<const Program> program_;
-  std::vector<const Function*> functions_;
+  CallTargets targets_;
+  CallGraph graph_;
   VariableLayout variables_;
   RegisterLayout registers_;
   ConstantPool constants_;

@@ -5,6 +5,7 @@
 #include <gemmery/error.hpp>
 
 #include "emulator/instruction/image/build_image.hpp"
+#include "emulator/instruction/image/function_address.hpp"
 
 namespace gemmery::emulator {
 namespace {
@@ -30,10 +31,10 @@ std::uint64_t allocate(const Variable& variable, GlobalMemory& memory) {
   return require_place(variable, memory.allocate(memory_bytes(variable)));
 }
 
-// The address of a function is 0; calls through a register are refused when a kernel makes one.
 std::uint64_t address_value(const Program& program, const Variable& variable,
                             const Variable::AddressOf& what, const ModuleVariables& placed) {
-  if (program.find_function(what.variable) != nullptr) return 0;
+  if (const Function* const function = program.find_function(what.variable))
+    return address_of_function(program, *function);
   const auto found = placed.addresses.find(what.variable);
   if (found == placed.addresses.end())
     throw Error({.kind = ErrorKind::unsupported,

@@ -29,16 +29,18 @@ std::uint32_t lane_bytes_of(ScalarType type) noexcept {
   return static_cast<std::uint32_t>(std::max(bytes_of(type), 4));
 }
 
-RegisterLayout::RegisterLayout(std::span<const Function* const> functions) {
+RegisterLayout::RegisterLayout(const CallGraph& graph) {
   predicate_sink_ = add("_", ScalarType::pred, true);
   value_sink_ = add("_", ScalarType::b128, true);
-  for (const Function* const function : functions) {
+  for (const Function* const function : graph.functions) {
     first_[function] = static_cast<RegisterIndex>(name_.size());
     const std::vector<bool> used = used_registers(*function);
     for (std::size_t reg = 0; reg < used.size(); ++reg)
       add(function->registers[reg].name, function->registers[reg].type, used[reg]);
     if (!function->is_entry)
       return_address_[function] = add("return address of " + function->name, ScalarType::b32, true);
+    if (graph.cycle_of.contains(function)) add_array_addresses(*function);
+    end_[function] = static_cast<RegisterIndex>(name_.size());
   }
   assign_offsets();
 }
@@ -48,6 +50,25 @@ RegisterIndex RegisterLayout::add(std::string name, ScalarType type, bool is_use
   type_.push_back(type);
   is_used_.push_back(is_used);
   return static_cast<RegisterIndex>(name_.size() - 1);
+}
+
+void RegisterLayout::add_array_addresses(const Function& function) {
+  for (const Variable& variable : function.variables)
+    if (variable.space == Space::local)
+      array_address_[{&function, variable.name}] =
+          add("address of " + variable.name, ScalarType::b64, true);
+}
+
+RegisterIndex RegisterLayout::array_address(const Function& function, std::string_view name) const {
+  const auto found = array_address_.find({&function, name});
+  return found == array_address_.end() ? no_register : found->second;
+}
+
+std::vector<RegisterIndex> RegisterLayout::registers_of(const Function& function) const {
+  std::vector<RegisterIndex> registers;
+  for (RegisterIndex reg = first_.at(&function); reg < end_.at(&function); ++reg)
+    if (is_used_[reg]) registers.push_back(reg);
+  return registers;
 }
 
 void RegisterLayout::assign_offsets() {

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "emulator/instruction/image/call_graph.hpp"
 #include "emulator/machine/kernel_image.hpp"
 
 namespace gemmery::emulator {
@@ -15,7 +17,7 @@ namespace gemmery::emulator {
 class RegisterLayout {
  public:
   // A register that no instruction names gets no storage; its offset is the sink's.
-  explicit RegisterLayout(std::span<const Function* const> functions);
+  explicit RegisterLayout(const CallGraph& graph);
 
   // The image's index of a function's register.
   RegisterIndex index(const Function& function, RegisterIndex reg) const {
@@ -30,15 +32,23 @@ class RegisterLayout {
   RegisterIndex return_address(const Function& function) const {
     return return_address_.at(&function);
   }
+  // That which holds the address of a local array of a function that may call itself; no_register
+  // for other variables.
+  RegisterIndex array_address(const Function& function, std::string_view name) const;
+  // All that have storage, with the hidden ones.
+  std::vector<RegisterIndex> registers_of(const Function& function) const;
 
   void move_into(KernelImage& image) &&;
 
  private:
   RegisterIndex add(std::string name, ScalarType type, bool is_used);
+  void add_array_addresses(const Function& function);
   void assign_offsets();
 
   std::map<const Function*, RegisterIndex> first_;
   std::map<const Function*, RegisterIndex> return_address_;
+  std::map<const Function*, RegisterIndex> end_;
+  std::map<std::pair<const Function*, std::string_view>, RegisterIndex> array_address_;
   RegisterIndex value_sink_ = 0;
   RegisterIndex predicate_sink_ = 0;
   std::vector<std::string> name_;

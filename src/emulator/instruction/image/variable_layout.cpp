@@ -13,6 +13,8 @@ namespace gemmery::emulator {
 namespace {
 
 constexpr std::uint64_t max_local_bytes = 512 * 1024;           // per thread, on all devices
+constexpr std::uint32_t call_stack_bytes = 16 * 1024;           // per thread
+constexpr std::uint64_t frame_alignment = 16;                   // the largest of a local array
 constexpr std::uint64_t max_shared_bytes = shared_offset_mask;  // the range of an address
 constexpr std::uint64_t max_parameter_bytes = 32764;            // sm_70 and up, PTX ISA 8.1
 
@@ -39,7 +41,7 @@ void collect_symbols(const Operand& operand, std::set<std::string_view>& found) 
   for (const Operand& item : operand.items) collect_symbols(item, found);
 }
 
-std::set<std::string_view> mentioned_symbols(std::span<const Function* const> functions) {
+std::set<std::string_view> mentioned_symbols(const std::vector<const Function*>& functions) {
   std::set<std::string_view> found;
   for (const Function* const function : functions)
     for (const Instruction& instruction : function->code)
@@ -49,11 +51,12 @@ std::set<std::string_view> mentioned_symbols(std::span<const Function* const> fu
 
 }  // namespace
 
-VariableLayout::VariableLayout(const Program& program, std::span<const Function* const> functions,
+VariableLayout::VariableLayout(const Program& program, const CallGraph& graph,
                                const ModuleVariables& module_variables, KernelImage& image) {
-  place_parameters(*functions.front(), image);
-  place_module_variables(program, module_variables, functions);
-  for (const Function* const function : functions) place_own_variables(*function);
+  for (const auto& [function, cycle] : graph.cycle_of) frame_end_[function] = 0;
+  place_parameters(*graph.functions.front(), image);
+  place_module_variables(program, module_variables, graph.functions);
+  for (const Function* const function : graph.functions) place_own_variables(*function);
   require_fit(shared_end_, max_shared_bytes, "static shared memory");
   require_fit(local_end_, max_local_bytes, "local memory of a thread");
   const std::uint64_t dynamic_begin =
@@ -61,7 +64,10 @@ VariableLayout::VariableLayout(const Program& program, std::span<const Function*
   for (const Key& key : dynamic_) places_[key] = {Space::shared, dynamic_begin};
   image.static_shared_bytes = static_cast<std::uint32_t>(shared_end_);
   image.dynamic_shared_alignment = dynamic_alignment_;
-  image.local_bytes = static_cast<std::uint32_t>(align_up(local_end_, 16));
+  image.call_stack_begin = static_cast<std::uint32_t>(align_up(local_end_, frame_alignment));
+  image.local_bytes = image.call_stack_begin;
+  const auto has_arrays = [](const auto& frame) { return frame.second != 0; };
+  if (std::ranges::any_of(frame_end_, has_arrays)) image.local_bytes += call_stack_bytes;
 }
 
 void VariableLayout::place_parameters(const Function& entry, KernelImage& image) {
@@ -80,7 +86,7 @@ void VariableLayout::place_parameters(const Function& entry, KernelImage& image)
 // own.
 void VariableLayout::place_module_variables(const Program& program,
                                             const ModuleVariables& module_variables,
-                                            std::span<const Function* const> functions) {
+                                            const std::vector<const Function*>& functions) {
   const std::set<std::string_view> mentioned = mentioned_symbols(functions);
   for (const Variable& variable : program.variables) {
     if (!mentioned.contains(variable.name)) continue;
@@ -97,12 +103,15 @@ void VariableLayout::place_module_variables(const Program& program,
 void VariableLayout::place_own_variables(const Function& function) {
   if (!function.is_entry)
     for (const auto* list : {&function.parameters, &function.results})
-      for (const Variable& variable : *list) place_local(function, variable);
+      for (const Variable& variable : *list) place_local(function, variable, local_end_);
+  const auto frame = frame_end_.find(&function);
   for (const Variable& variable : function.variables) {
     if (variable.space == Space::shared) {
       place_shared(&function, variable);
+    } else if (variable.space == Space::local && frame != frame_end_.end()) {
+      place_local(function, variable, frame->second);
     } else if (variable.space == Space::local || variable.space == Space::param) {
-      place_local(function, variable);
+      place_local(function, variable, local_end_);
     } else {
       throw Error({.kind = ErrorKind::unsupported,
                    .operand = function.name,
@@ -112,9 +121,14 @@ void VariableLayout::place_own_variables(const Function& function) {
   }
 }
 
-void VariableLayout::place_local(const Function& function, const Variable& variable) {
+void VariableLayout::place_local(const Function& function, const Variable& variable,
+                                 std::uint64_t& end) {
   require_fit(variable.bytes, max_local_bytes, "a local variable");
-  places_[{&function, variable.name}] = {Space::local, place_behind(local_end_, variable)};
+  places_[{&function, variable.name}] = {Space::local, place_behind(end, variable)};
+}
+
+std::uint32_t VariableLayout::array_bytes(const Function& function) const {
+  return static_cast<std::uint32_t>(align_up(frame_end_.at(&function), frame_alignment));
 }
 
 void VariableLayout::place_shared(const Function* function, const Variable& variable) {
