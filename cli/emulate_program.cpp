@@ -108,11 +108,12 @@ void write_summary(const ProgramRuns& runs, const Options& options, Output& outp
 
 void write_report(const ProgramRuns& runs, const Options& options, Output& output) {
   if (output.is_text()) {
-    if (runs.launches == 0 && runs.report.findings.empty())
+    const EmulationReport& report = runs.report;
+    if (runs.launches == 0 && report.findings.empty() && !report.timed_out)
       tell_note(
           "gemmery: no kernel was launched; see docs/emulator-programs.md for what a program "
           "needs");
-    return tell(to_string(runs.report));
+    return tell(to_string(report));
   }
   for (const EmulationFinding& finding : runs.report.findings) write_finding(finding, output);
   write_summary(runs, options, output);

@@ -152,7 +152,7 @@ cuda::Result cuCtxPushCurrent(cuda::Context context) {
 cuda::Result cuCtxPopCurrent(cuda::Context* context) {
   return answer([&] {
     if (context_stack.empty()) throw Refusal{cuda::Result::invalid_context, {}};
-    *context = context_stack.back();
+    if (context != nullptr) *context = context_stack.back();
     context_stack.pop_back();
   });
 }

@@ -298,7 +298,7 @@ void run_captured_graph() {
   Graph graph = nullptr;
   GraphExec exec = nullptr;
   CHECK(cudaStreamCreate(&stream));
-  CHECK(cudaStreamBeginCapture(stream, 2));
+  CHECK(cudaStreamBeginCapture(stream, 0));  // global: the driver refuses what is not stream work
   numbers.launch(scale_stand_in, stream);
   numbers.launch(scale_stand_in, stream);
   CHECK(cudaStreamEndCapture(stream, &graph));
@@ -368,6 +368,26 @@ void run_trap() {
 
 void run_absent() { CHECK(cudaCreateTextureObject(nullptr, nullptr, nullptr, nullptr)); }
 
+// Null pointers where the driver needs something are answered.
+void run_null() {
+  constexpr int invalid_value = 1;
+  constexpr int invalid_handle = 400;
+  const auto expect = [](int result, int expected) {
+    if (result != expected) std::exit(3);
+  };
+  expect(cudaStreamCreate(nullptr), invalid_value);
+  expect(cudaEventDestroy(nullptr), invalid_handle);
+  expect(cudaGraphDestroy(nullptr), invalid_value);
+  auto* const push = find<int(void*)>("libcuda.so.1", "cuCtxPushCurrent_v2");
+  auto* const pop = find<int(void**)>("libcuda.so.1", "cuCtxPopCurrent_v2");
+  auto* const current = find<int(void**)>("libcuda.so.1", "cuCtxGetCurrent");
+  CHECK(cudaDeviceSynchronize());
+  void* context = nullptr;
+  CHECK(current(&context));
+  CHECK(push(context));
+  CHECK(pop(nullptr));
+}
+
 void run_bounds() {
   Numbers numbers;
   std::vector<float> more(count + 1);
@@ -386,6 +406,7 @@ int main(int argc, char** argv) {
                                                            {"trap", run_trap},
                                                            {"absent", run_absent},
                                                            {"bounds", run_bounds},
+                                                           {"null", run_null},
                                                            {"machine", run_right}};
   const auto found = cases.find(argc > 1 ? argv[1] : "");
   if (found == cases.end()) return 2;

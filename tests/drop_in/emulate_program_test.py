@@ -91,6 +91,9 @@ class EmulateProgram(unittest.TestCase):
         self.assertIn("cudaErrorNoKernelImageForDevice", run.stdout)
         self.assertIn("machine code for sm_80; expected PTX that sm_90 runs: compile with -gencode", run.stderr)
 
+    def test_null_pointers_are_answered(self):
+        self.expect_right("null")
+
     def test_copies_out_of_bounds_are_explained(self):
         run = emulate("bounds")
         self.assertEqual(run.returncode, 4, run.stderr)

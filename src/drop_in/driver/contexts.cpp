@@ -15,6 +15,8 @@
 namespace gemmery::drop_in {
 namespace {
 
+constexpr int heap_limit = 2;  // CU_LIMIT_MALLOC_HEAP_SIZE
+
 // What cuCtxGetLimit answers until a program sets the limit: number in the manual, bytes or count.
 std::size_t default_limit(int limit) {
   switch (limit) {
@@ -22,8 +24,8 @@ std::size_t default_limit(int limit) {
       return 1024;  // stack of a thread
     case 1:
       return std::size_t{1} << 20;  // buffer of printf
-    case 2:
-      return std::size_t{8} << 20;  // heap of malloc
+    case heap_limit:
+      return std::size_t{8} << 20;
     default:
       return 0;
   }
@@ -225,7 +227,8 @@ cuda::Result cuCtxGetLimit(std::size_t* value, int limit) {
 }
 
 cuda::Result cuCtxSetLimit(int limit, std::size_t value) {
-  return answer("cuCtxSetLimit", [&] {
+  return answer_on_device("cuCtxSetLimit", [&] {
+    if (limit == drop_in::heap_limit) emulator::current_device().memory.set_heap_bytes(value);
     const std::lock_guard lock(state().mutex);
     state().limits[limit] = value;
   });

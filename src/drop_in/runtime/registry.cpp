@@ -47,9 +47,27 @@ Registry& registry() {
   return *made;
 }
 
+// Lets this thread load code while a stream is captured, which the driver refuses otherwise.
+class LoadingScope {
+ public:
+  LoadingScope() noexcept { driver::cuThreadExchangeStreamCaptureMode(&mode_); }
+  LoadingScope(const LoadingScope&) = delete;
+  LoadingScope& operator=(const LoadingScope&) = delete;
+  ~LoadingScope() { driver::cuThreadExchangeStreamCaptureMode(&mode_); }
+
+ private:
+  cuda::CaptureMode mode_ = cuda::CaptureMode::relaxed;  // then that of the thread
+};
+
+cuda::Result function_of(cuda::Kernel kernel, cuda::Function& found) noexcept {
+  const LoadingScope scope;
+  return driver::cuKernelGetFunction(&found, kernel);
+}
+
 // The caller holds the registry's mutex.
 cuda::Result load(Binary& binary) noexcept {
   if (binary.library != nullptr) return cuda::Result::success;
+  const LoadingScope scope;
   const cuda::Result entered = enter();
   if (entered != cuda::Result::success) return entered;
   return driver::cuLibraryLoadData(&binary.library, binary.code, nullptr, nullptr, 0, nullptr,
@@ -99,7 +117,7 @@ cuda::Result find_kernel(const void* function, cuda::Kernel& kernel) noexcept {
 cuda::Result find_function(const void* function, cuda::Function& found) noexcept {
   cuda::Kernel kernel = nullptr;
   const cuda::Result result = find_kernel(function, kernel);
-  return result != cuda::Result::success ? result : driver::cuKernelGetFunction(&found, kernel);
+  return result != cuda::Result::success ? result : function_of(kernel, found);
 }
 
 void* stand_in_of(cuda::Function function) noexcept {
@@ -107,7 +125,7 @@ void* stand_in_of(cuda::Function function) noexcept {
   for (const auto& [stand_in, registered] : registry().kernels) {
     cuda::Function candidate = nullptr;
     if (registered.kernel != nullptr &&
-        driver::cuKernelGetFunction(&candidate, registered.kernel) == cuda::Result::success &&
+        function_of(registered.kernel, candidate) == cuda::Result::success &&
         candidate == function)
       return const_cast<void*>(stand_in);
   }
