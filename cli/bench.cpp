@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemmery bench: times kernels on problems; the kernels of a problem run in turn.
+#include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -17,6 +19,7 @@
 #include "cli/records.hpp"
 #include "cli/report.hpp"
 #include "cli/selection.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 
 namespace gemmery::cli {
@@ -96,14 +99,18 @@ std::string quartiles(const Measurement& measurement) {
                      time_text(measurement.quartile_high_us));
 }
 
-void add_rows(const BenchRows& rows, Table& table) {
+// A problem and its kernels below it.
+void print_rows(const BenchRows& rows, Output& output) {
+  Table table{">median", ">quartiles", ">n", ">rate", ">roofline", "kernel"};
   for (std::size_t index = 0; index < rows.kernels.size(); ++index) {
     const Measurement& measurement = rows.measurements[index];
-    table.add_row({rows.problem.id, to_string(rows.problem.line), time_text(measurement.median_us),
-                   quartiles(measurement), fmt::format("{}", measurement.samples),
-                   rate_text(measurement.flops_per_second), share_text(measurement.roofline_share),
-                   rows.kernels[index].name()});
+    table.add_row({time_text(measurement.median_us), quartiles(measurement),
+                   fmt::format("{}", measurement.samples), rate_text(measurement.flops_per_second),
+                   share_text(measurement.roofline_share), rows.kernels[index].name()});
   }
+  output.write_prose(fmt::format("{}  {}", rows.problem.id, to_string(rows.problem.line)));
+  table.print(output, columns_to_fit(STDOUT_FILENO));
+  output.flush();  // a long run shows its results so far
 }
 
 void write_rows(const std::vector<Record>& rows, Output& output) {
@@ -114,20 +121,18 @@ void write_rows(const std::vector<Record>& rows, Output& output) {
 ExitCode time_problems(const Options& options, Output& output) {
   const std::vector<BenchProblem> problems = read_problems(options);
   const ChosenDevice device = choose_present_device(options);
-  Table table{"id", "problem", ">median", ">quartiles", ">n", ">rate", ">roofline", "kernel"};
   Progress progress(problems.size());
   std::vector<Record> all;
   for (const BenchProblem& problem : problems) {
     progress.step(to_string(problem.line));
     const BenchRows rows = time_kernels(options, problem, device);
     if (output.is_text())
-      add_rows(rows, table);
+      print_rows(rows, output);
     else
       write_rows(records_of(rows, device, output.format()), output);
     if (!options.report.file.empty())
       std::ranges::copy(records_of(rows, device, Format::json), std::back_inserter(all));
   }
-  if (output.is_text()) table.print(output);
   if (!options.report.file.empty()) write_page(options.report.file, report_page(read_records(all)));
   return ExitCode::success;
 }
@@ -147,31 +152,61 @@ Record to_record(const ComparedRow& row) {
 ExitCode compare(const Options& options, Output& output) {
   const BenchRecord before = read_record_file(options.report.compared[0]);
   const BenchRecord after = read_record_file(options.report.compared[1]);
-  Table table{"problem", ">before", ">after", ">ratio", ">from .. to", "kernel"};
+  if (!options.report.file.empty()) write_page(options.report.file, comparison_page(before, after));
+  Table table{">before", ">after", ">ratio", ">from .. to", "~problem and kernel"};
   for (const ComparedRow& row : compare_records(before, after)) {
     if (!output.is_text()) {
       output.write_record(to_record(row));
       continue;
     }
-    table.add_row({row.after->problem, time_text(row.before->median_us),
-                   time_text(row.after->median_us), fmt::format("{:.3f}", row.ratio()),
+    table.add_row({time_text(row.before->median_us), time_text(row.after->median_us),
+                   fmt::format("{:.3f}", row.ratio()),
                    fmt::format("{:.3f} .. {:.3f}", row.least_ratio(), row.greatest_ratio()),
-                   row.after->kernel});
+                   row.after->problem + ": " + row.after->kernel});
   }
-  if (output.is_text()) table.print(output);
-  if (!options.report.file.empty()) write_page(options.report.file, comparison_page(before, after));
+  if (output.is_text()) table.print(output, columns_to_fit(STDOUT_FILENO));
   return ExitCode::success;
+}
+
+// --- a record -----------------------------------------------------------------------------------
+
+ExitCode show_record(const Options& options, Output& output) {
+  const BenchRecord record = read_record_file(options.report.from);
+  if (!options.report.file.empty()) write_page(options.report.file, report_page(record));
+  Table table{">median", ">rate", "~problem and kernel"};
+  for (const BenchRow& row : record.rows) {
+    if (!output.is_text()) {
+      output.write_record({{"problem", row.problem},
+                           {"kernel_name", row.kernel},
+                           {"median_us", row.median_us},
+                           {"flops_per_second", row.flops_per_second}});
+      continue;
+    }
+    table.add_row({time_text(row.median_us), rate_text(row.flops_per_second),
+                   row.problem + ": " + row.kernel});
+  }
+  if (output.is_text()) table.print(output, columns_to_fit(STDOUT_FILENO));
+  return ExitCode::success;
+}
+
+void refuse_problems(const Options& options, const char* option, const char* expected) {
+  if (options.words.empty()) return;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = option,
+               .expected = expected,
+               .got = "a problem"});
 }
 
 }  // namespace
 
 ExitCode bench(const Options& options, Output& output) {
+  if (!options.report.from.empty()) {
+    refuse_problems(options, "--from", "a file of records and no problem");
+    return show_record(options, output);
+  }
   if (options.report.compared.empty()) return time_problems(options, output);
-  if (options.words.empty()) return compare(options, output);
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = "--compare",
-               .expected = "two files of records and no problem",
-               .got = "a problem"});
+  refuse_problems(options, "--compare", "two files of records and no problem");
+  return compare(options, output);
 }
 
 }  // namespace gemmery::cli

@@ -2,6 +2,7 @@
 // What one `gemmery bench` has recorded, as reports and comparisons read it: the lines of --json.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,15 @@ struct BenchRow {
   double memory_us = 0;
   double bytes = 0;
 
+  // Of a library that was timed in turn with a kernel: its time over that kernel's, by pairs.
+  struct PairedRatio {
+    std::string kernel;
+    double median = 0;
+    double quartile_low = 0;
+    double quartile_high = 0;
+  };
+  std::optional<PairedRatio> paired = {};
+
   double flops() const { return flops_per_second * median_us * 1e-6; }
 };
 
@@ -41,7 +51,9 @@ void add_machine(Record& record);
 // From records as `bench --json` writes them.
 BenchRecord read_records(const std::vector<Record>& records);
 
-// Of a file with one JSON object per line. Throws Error: io if it cannot be read, invalid_argument,
+// Of a file with one JSON object per line, which gemmery bench --json wrote, or of the races in
+// bench/results: a line of a race is the first kernel and, if it ran the problem, its competitor.
+// Throws Error: io if it cannot be read, invalid_argument,
 // with the line, for what is no record.
 BenchRecord read_record_file(const std::string& path);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemmery cache: shows and cleans the cache of compiled code.
+#include <unistd.h>
+
 #include <chrono>
 #include <ctime>
 
@@ -8,6 +10,7 @@
 #include <gemmery/cache.hpp>
 
 #include "cli/quantities.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 
 namespace gemmery::cli {
@@ -19,18 +22,18 @@ struct CounterRow {
   const char* words;
 };
 constexpr CounterRow counter_rows[] = {
-    {"hits", &CacheCounters::hits, "found"},
-    {"absent", &CacheCounters::absent, "not there"},
-    {"damaged", &CacheCounters::damaged, "damaged"},
-    {"foreign", &CacheCounters::foreign, "foreign"},
-    {"other_version", &CacheCounters::other_version, "of another version"},
-    {"unreadable", &CacheCounters::unreadable, "unreadable"},
-    {"kept", &CacheCounters::kept, "kept"},
-    {"duplicates", &CacheCounters::duplicates, "kept by another process before"},
-    {"not_kept", &CacheCounters::not_kept, "not kept"},
+    {"hits", &CacheCounters::hits, "hits"},
+    {"absent", &CacheCounters::absent, "misses: not compiled before"},
+    {"damaged", &CacheCounters::damaged, "misses: entry damaged"},
+    {"foreign", &CacheCounters::foreign, "misses: entry not trusted"},
+    {"other_version", &CacheCounters::other_version, "misses: entry of another version"},
+    {"unreadable", &CacheCounters::unreadable, "misses: entry could not be read"},
+    {"kept", &CacheCounters::kept, "stored"},
+    {"duplicates", &CacheCounters::duplicates, "stored by another process before"},
+    {"not_kept", &CacheCounters::not_kept, "could not be stored"},
     {"evicted", &CacheCounters::evicted, "removed to make room"},
     {"waits", &CacheCounters::waits, "waits for another process"},
-    {"timeouts", &CacheCounters::timeouts, "waits given up"},
+    {"timeouts", &CacheCounters::timeouts, "waits that timed out"},
     {"bytes_read", &CacheCounters::bytes_read, "bytes read"},
     {"bytes_written", &CacheCounters::bytes_written, "bytes written"},
 };
@@ -49,7 +52,7 @@ Record to_record(const CacheReport& report) {
 
 void print_report(const CacheReport& report, Output& output) {
   const auto line = [&](const char* name, const std::string& value) {
-    output.write_line(fmt::format("{:<31} {}", name, value));
+    output.write_line(fmt::format("{:<33} {}", name, value));
   };
   line("folder", report.folder.empty() ? "none" : report.folder);
   for (const std::string& folder : report.shared) line("shared, searched after it", folder);
@@ -58,8 +61,10 @@ void print_report(const CacheReport& report, Output& output) {
   if (report.is_read_only) line("read only", "GEMMERY_CACHE_READONLY is set");
   line("entries", fmt::format("{}", report.entries));
   line("size", size_text(report.bytes) + " of " + size_text(report.most_bytes));
-  for (const CounterRow& row : counter_rows)
-    line(row.words, fmt::format("{}", report.counters.*row.value));
+  for (const CounterRow& row : counter_rows) {
+    const std::uint64_t count = report.counters.*row.value;
+    if (count > 0 || row.value == &CacheCounters::hits) line(row.words, fmt::format("{}", count));
+  }
 }
 
 ExitCode tell_report(Output& output) {
@@ -82,11 +87,12 @@ std::string to_text(std::chrono::system_clock::time_point time) {
 }
 
 ExitCode list_entries(Output& output) {
-  Table table{"name", "target", "form", ">size", "used", "kernel"};
+  Table table{"target", "form", ">size", "used", "~kernel"};
   for (const CachedCode& code : list_cache()) {
     if (output.is_text()) {
-      table.add_row({code.name, code.target, code.form, size_text(code.bytes),
-                     to_text(code.used_at), code.entry});
+      table.add_row({code.target, code.form, size_text(code.bytes), to_text(code.used_at),
+                     fmt::format("{}: {}{}entry {}", code.entry, code.words,
+                                 code.words.empty() ? "" : "; ", code.name)});
       continue;
     }
     const auto seconds = std::chrono::system_clock::to_time_t(code.used_at);
@@ -95,9 +101,10 @@ ExitCode list_entries(Output& output) {
                          {"form", code.form},
                          {"bytes", code.bytes},
                          {"used_at_s", seconds},
-                         {"kernel", code.entry}});
+                         {"kernel", code.entry},
+                         {"words", code.words}});
   }
-  if (output.is_text()) table.print(output);
+  if (output.is_text()) table.print(output, columns_to_fit(STDOUT_FILENO));
   return ExitCode::success;
 }
 

@@ -29,7 +29,7 @@ std::string mix_text(const ArtifactSummary& kernel) {
 
 void print_kernel(const ArtifactSummary& kernel, Output& output) {
   const auto line = [&](std::string_view field, std::string_view value) {
-    output.write_line(fmt::format("  {:<12} {}", field, value));
+    output.write_prose(fmt::format("  {:<13} {}", field, value));
   };
   output.write_line(fmt::format("{} for {}", kernel.kernel_name, to_string(kernel.target)));
   for (const std::string& problem : kernel.problems) line("problem", problem);

@@ -37,6 +37,19 @@ std::vector<std::string> words_of(std::span<const std::string_view> words) {
   return {words.begin(), words.end()};
 }
 
+// Accepts these words only, and suggests the one that was meant.
+CLI::Validator one_of(std::vector<std::string> words) {
+  const auto check = [words](std::string& word) -> std::string {
+    if (std::ranges::find(words, word) != words.end()) return {};
+    std::string expected;
+    for (const std::string& each : words) expected += (expected.empty() ? "" : ", ") + each;
+    const std::string question = did_you_mean(closest_word(word, words));
+    return "expected " + std::string(words.size() > 1 ? "one of " : "") + expected + ", got '" +
+           word + "'" + (question.empty() ? "" : "; " + question);
+  };
+  return CLI::Validator(check, "");
+}
+
 void add_strings(CLI::App& verb, const std::string& name, std::vector<std::string>& values) {
   verb.add_option(name, values)
       ->expected(1)
@@ -88,7 +101,7 @@ void declare_explain(CLI::App& verb, Parser& parser) {
   verb.add_option("--limit", parser.line.options.limit)
       ->check(CLI::Range(0, 1'000'000'000))
       ->needs("--ranking");
-  verb.add_flag("--wide", parser.line.options.wide)->needs("--ranking");
+  verb.add_flag("--wide", parser.line.options.wide);
   add_format(verb, parser);
 }
 
@@ -103,7 +116,7 @@ void declare_verify(CLI::App& verb, Parser& parser) {
   add_seed(verb, parser.line.options);
   add_top(verb, parser.line.options);
   verb.add_option("--fill", parser.line.options.fill)
-      ->check(CLI::IsMember({"normal", "uniform", "integers"}));
+      ->check(one_of({"normal", "uniform", "integers"}));
   add_format(verb, parser);
 }
 
@@ -118,7 +131,11 @@ void declare_bench(CLI::App& verb, Parser& parser) {
   verb.add_option("--samples", options.samples)->check(CLI::Range(1, 1'000'000));
   verb.add_option("--sample-ms", options.sample_ms)->check(CLI::Range(0.001, 60'000.0));
   verb.add_option("--report", options.report.file);
-  verb.add_option("--compare", options.report.compared)->expected(2)->excludes(file);
+  CLI::Option* const from = verb.add_option("--from", options.report.from)->excludes(file);
+  verb.add_option("--compare", options.report.compared)
+      ->expected(2)
+      ->excludes(file)
+      ->excludes(from);
   add_format(verb, parser);
 }
 
@@ -211,7 +228,7 @@ void declare_emulate(CLI::App& verb, Parser& parser) {
 
 void declare_cache(CLI::App& verb, Parser& parser) {
   Options& options = parser.line.options;
-  verb.add_option("action", options.action)->check(CLI::IsMember(words_of(cache_actions())));
+  verb.add_option("action", options.action)->check(one_of(words_of(cache_actions())));
   verb.add_option("--bytes", options.bytes)
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
   add_format(verb, parser);
@@ -220,14 +237,11 @@ void declare_cache(CLI::App& verb, Parser& parser) {
 void declare_doctor(CLI::App& verb, Parser& parser) { verb.add_flag("--json", parser.wants_json); }
 
 void declare_completion(CLI::App& verb, Parser& parser) {
-  verb.add_option("shell", parser.line.options.shell)
-      ->check(CLI::IsMember(words_of(completed_shells())));
+  verb.add_option("shell", parser.line.options.shell)->check(one_of(words_of(completed_shells())));
 }
 
 void declare_new(CLI::App& verb, Parser& parser) {
-  verb.add_option("what", parser.line.options.new_what)
-
-      ->check(CLI::IsMember({"kernel"}));
+  verb.add_option("what", parser.line.options.new_what)->check(one_of({"kernel"}));
   verb.add_option("name", parser.line.options.new_name);
 }
 
@@ -285,14 +299,23 @@ std::string hint_for(std::string_view word, std::span<const std::string> candida
                .hint = hint_for(word, names, "gemmery --help")});
 }
 
+// The two words that stand for a verb; the first page describes them.
+bool is_question(std::string_view word) { return word == "help" || word == "version"; }
+
+bool asks_for_help(std::string_view word) { return word == "--help" || word == "-h"; }
+
 // gemmery help [VERB] and gemmery version. They have no options and are not verbs.
 std::optional<CommandLine> read_question(std::span<const char* const> words) {
+  if (words.size() < 2) return std::nullopt;
   if (words.size() == 2 && std::string_view(words[1]) == "version")
     return CommandLine{.wants_version = true};
+  if (words.size() == 3 && is_question(words[1]) && asks_for_help(words[2]))
+    return CommandLine{.wants_help = true};
   const bool is_help = words.size() >= 2 && std::string_view(words[1]) == "help";
   if (!is_help || words.size() > 3) return std::nullopt;
   if (words.size() == 2) return CommandLine{.wants_help = true};
   if (std::string_view(words[2]) == "--man") return CommandLine{.wants_man_page = true};
+  if (is_question(words[2])) return CommandLine{.wants_help = true};
   if (!is_verb(words[2])) throw_unknown_verb(words[2]);
   return CommandLine{.verb = words[2], .wants_help = true};
 }

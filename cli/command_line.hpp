@@ -45,6 +45,7 @@ struct InspectOptions {
 // Options of gemmery bench only.
 struct ReportWishes {
   std::string file;                   // where the page is written; empty: nowhere
+  std::string from;                   // a file of records, in place of timing
   std::vector<std::string> compared;  // two files of records, or none
 };
 

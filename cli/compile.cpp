@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemmery compile: compiles the best kernels of problems into one file.
+#include <unistd.h>
+
 #include <algorithm>
 #include <stop_token>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "cli/progress.hpp"
 #include "cli/quantities.hpp"
 #include "cli/selection.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 
 namespace gemmery::cli {
@@ -114,7 +117,7 @@ void print_compiled(const std::vector<StoredArtifact>& compiled, Output& output)
                    fmt::format("{} B", resources.spill_store_bytes + resources.spill_load_bytes),
                    one.artifact.kernel().name()});
   }
-  table.print(output);
+  table.print(output, columns_to_fit(STDOUT_FILENO));
 }
 
 void write_compiled(const std::vector<StoredArtifact>& compiled, Output& output) {

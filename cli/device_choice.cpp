@@ -34,13 +34,6 @@ std::optional<Device> read_device(const std::string& word) {
   return parse_device(is_index(word) ? "cuda:" + word : word);
 }
 
-std::string known_names() {
-  std::string text;
-  for (const std::string_view name : known_device_names())
-    text += (text.empty() ? "" : ", ") + std::string(name);
-  return text;
-}
-
 ChosenDevice by_target(Target target) {
   return by_facts(to_string(target), typical_device_info(target));
 }
@@ -50,15 +43,6 @@ std::optional<Target> read_target(const std::string& word) {
   if (!word.starts_with("sm_")) return std::nullopt;
   return parse_target(word);
 }
-
-// An architecture's name, and a device of that architecture.
-struct Architecture {
-  std::string_view name;
-  std::string_view device;
-};
-constexpr Architecture architectures[] = {{"volta", "v100"},  {"turing", "t4"},
-                                          {"ampere", "a100"}, {"ada", "l40s"},
-                                          {"hopper", "h200"}, {"blackwell", "b200"}};
 
 // Whether the word is a target without its underscore: sm90, sm90a.
 bool is_target_run_together(const std::string& word) {
@@ -70,29 +54,29 @@ bool is_target_run_together(const std::string& word) {
   }
 }
 
-// The device name closest to an unknown one; empty if none is close.
-std::string likely_device(const std::string& word) {
-  if (is_target_run_together(word)) return "sm_" + word.substr(2);
-  std::string lower = word;
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  for (const Architecture& architecture : architectures) {
-    if (lower == architecture.name) return std::string(architecture.device);
+// What was meant, and the names that are known.
+std::string device_hint(const std::string& word) {
+  if (is_target_run_together(word)) return did_you_mean("sm_" + word.substr(2));
+  try {
+    device_info(word);
+  } catch (const Error& error) {
+    return error.hint();
   }
-  std::vector<std::string> names{"cpu"};
-  for (const std::string_view name : known_device_names()) names.emplace_back(name);
-  return closest_word(lower, names);
+  return {};
 }
 
 ChosenDevice by_name(const std::string& word) {
   if (const std::optional<Device> device = read_device(word)) return present(*device);
   if (const std::optional<DeviceInfo> info = find_device_info(word)) return by_facts(word, *info);
   if (const std::optional<Target> target = read_target(word)) return by_target(*target);
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = "--device",
-               .expected = "cpu, the index of a GPU, one of " + known_names() +
-                           ", a target such as sm_86, or one of the names behind \"emulated:\"",
-               .got = "'" + word + "'",
-               .hint = did_you_mean(likely_device(word))});
+  throw Error(
+      {.kind = ErrorKind::invalid_argument,
+       .operand = "--device",
+       .expected =
+           "cpu, the index of a GPU, a known device, a target such as sm_86, or the name of a "
+           "known device behind \"emulated:\"",
+       .got = "'" + word + "'",
+       .hint = device_hint(word)});
 }
 
 std::optional<Device> first_gpu() {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemmery doctor: devices and libraries of this machine, and the features that they enable.
+#include <sstream>
+
 #include <gemmery/doctor.hpp>
 
 #include "cli/verbs.hpp"
@@ -33,7 +35,8 @@ Record to_record(const DoctorReport& report) {
 ExitCode report_doctor(const Options&, Output& output) {
   const DoctorReport report = doctor();
   if (output.is_text()) {
-    output.write_line(to_string(report));
+    std::istringstream lines(to_string(report));
+    for (std::string line; std::getline(lines, line);) output.write_prose(line);
   } else {
     output.write_record(to_record(report));
   }

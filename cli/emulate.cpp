@@ -2,6 +2,7 @@
 // gemmery emulate: runs one of the user's kernels on an emulated device and reports its faults.
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -77,6 +78,12 @@ EmulationRequest request_of(const Options& all, const std::vector<NamedArgument>
 }
 
 // --- text ---------------------------------------------------------------------------------------
+
+// Prints a text of several lines, each wrapped.
+void print_lines(const std::string& text, Output& output) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) output.write_prose(line);
+}
 
 // Prints one line for each range of instructions that no lane executed.
 void print_coverage(const std::vector<EmulatedLine>& lines, Output& output) {
@@ -173,7 +180,7 @@ void write_report(const EmulationReport& report, const EmulationRequest& request
   if (output.is_text()) {
     print_trace(report.trace, output);
     if (request.wants_coverage) print_coverage(report.coverage, output);
-    return output.write_line(to_string(report));
+    return print_lines(to_string(report), output);
   }
   for (const EmulationFinding& finding : report.findings) write_finding(finding, output);
   for (const EmulatedLine& line : report.coverage) write_line(line, output);

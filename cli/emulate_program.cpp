@@ -2,7 +2,9 @@
 // gemmery emulate PROGRAM: runs a CUDA program unchanged on emulated devices and reports its
 // faults.
 #include <algorithm>
+#include <cstring>
 #include <map>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -42,6 +44,7 @@ struct ProgramRuns {
   EmulationReport report;
   std::uint64_t launches = 0;
   int exit_code = 0;  // of the first run that failed
+  int signal = 0;     // that ended a run
   std::vector<std::string> refusals;
   std::map<std::string, std::size_t> places;  // of the report's findings
 };
@@ -71,6 +74,7 @@ void add(ProgramRuns& runs, EmulatedProcessResult result) {
   report.lane_instructions += result.lane_instructions;
   runs.launches += result.launches;
   if (runs.exit_code == 0) runs.exit_code = result.exit_code;
+  if (runs.signal == 0) runs.signal = result.signal;
 }
 
 ProgramRuns run_all(const Options& all, bool keeps_output_free) {
@@ -108,12 +112,18 @@ void write_summary(const ProgramRuns& runs, const Options& options, Output& outp
 
 void write_report(const ProgramRuns& runs, const Options& options, Output& output) {
   if (output.is_text()) {
-    const EmulationReport& report = runs.report;
-    if (runs.launches == 0 && report.findings.empty() && !report.timed_out)
+    if (runs.signal != 0)
+      tell_note(fmt::format(
+          "gemmery: {} was ended by a signal ({}); launches of that run, and how often a finding "
+          "occurred, were not counted",
+          runs.report.kernel, strsignal(runs.signal)));
+    else if (runs.launches == 0 && runs.report.findings.empty() && !runs.report.timed_out)
       tell_note(
           "gemmery: no kernel was launched; see docs/emulator-programs.md for what a program "
           "needs");
-    return tell(to_string(report));
+    std::istringstream lines(to_string(runs.report));
+    for (std::string line; std::getline(lines, line);) tell_prose(line);
+    return;
   }
   for (const EmulationFinding& finding : runs.report.findings) write_finding(finding, output);
   write_summary(runs, options, output);

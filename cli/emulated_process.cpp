@@ -220,6 +220,7 @@ EmulatedProcessResult run_emulated(const EmulatedProcess& process) {
                                        {"GEMMERY_EMULATOR_SEED", std::to_string(process.seed)},
                                        {"GEMMERY_EMULATION_RECORD", record.path()}}));
   const int status = wait_for(child, process.timeout_s, result.timed_out);
+  result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   result.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   read_records(record.path(), result);
   return result;

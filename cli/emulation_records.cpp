@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/emulation_records.hpp"
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -23,13 +26,16 @@ Record to_record(const EmulatedPlace& place) {
 }
 
 std::string read_text(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (stream.is_open() && !stream.bad()) return text;
+  errno = std::filesystem::is_directory(file) ? EISDIR : 0;
+  if (errno == 0) {
+    std::ifstream stream(file, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(stream), {}};
+    if (stream.is_open() && !stream.bad()) return text;
+  }
   throw Error({.kind = ErrorKind::io,
                .operand = file,
                .expected = "a file that can be read",
-               .got = "a failure"});
+               .got = std::strerror(errno)});
 }
 
 void write_finding(const EmulationFinding& finding, Output& output) {

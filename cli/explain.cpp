@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemmery explain: the reason why each family and class of designs serves a problem or not.
+#include <unistd.h>
+
 #include <fmt/format.h>
 #include <gemmery/discovery.hpp>
 
@@ -8,6 +10,7 @@
 #include "cli/ranking.hpp"
 #include "cli/records.hpp"
 #include "cli/selection.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 
 namespace gemmery::cli {
@@ -19,14 +22,14 @@ std::string verdict(const Reason& reason) {
                      reason.fitting == 1 ? "kernel serves" : "kernels serve");
 }
 
-void print_reasons(const std::vector<Reason>& reasons, Output& output) {
-  Table table{"provider", "family", "design", "answer"};
+void print_reasons(const std::vector<Reason>& reasons, bool is_wide, Output& output) {
+  Table table{"provider", "family", "design", "~answer"};
   for (const Reason& reason : reasons) {
     table.add_row({reason.provider, reason.family, reason.design_class, verdict(reason)});
     for (const Kernel& kernel : reason.nearest)
       table.add_row({"", "", "", "  nearest: " + kernel.name()});
   }
-  table.print(output);
+  table.print(output, is_wide ? std::nullopt : columns_to_fit(STDOUT_FILENO));
 }
 
 Record nearest_names(const Reason& reason) {
@@ -46,11 +49,11 @@ ExitCode explain_families(const Options& options, const ProblemLine& line,
   const Explanation explanation = explain(line.problem, device.info, filter_of(options));
   const std::vector<Reason>& reasons = explanation.reasons;
   if (output.is_text()) {
-    output.write_line(
+    output.write_prose(
         fmt::format("{} on {} ({})", to_string(line), device.label, device.info.name));
-    if (!explanation.runs_as.empty()) output.write_line("a plain GEMM: " + explanation.runs_as);
-    if (!explanation.tuned.empty()) output.write_line("tuned: " + explanation.tuned);
-    print_reasons(reasons, output);
+    if (!explanation.runs_as.empty()) output.write_prose("a plain GEMM: " + explanation.runs_as);
+    if (!explanation.tuned.empty()) output.write_prose("tuned: " + explanation.tuned);
+    print_reasons(reasons, options.wide, output);
     return ExitCode::success;
   }
   for (const Reason& reason : reasons) {
@@ -85,7 +88,7 @@ ExitCode explain_kernel(const Options& options, const ProblemLine& line, const C
   const Kernel kernel = kernel_of_name(options.kernels.front());
   const Status status = kernel.supports(line.problem, device.info);
   if (output.is_text()) {
-    output.write_line(kernel.name() + (status ? " serves it" : ": " + status.error()));
+    output.write_prose(kernel.name() + (status ? " serves it" : ": " + status.error()));
     return ExitCode::success;
   }
   Record record = head(line, device);

@@ -41,13 +41,15 @@ ExitCode exit_code_of(ErrorKind kind) noexcept {
 void tell_error(const Error& error) {
   const bool has_log = error.cause().find('\n') != std::string::npos;
   if (!has_log)
-    return tell(painted("gemmery:", Colour::red, STDERR_FILENO) + " " + in_one_line(error.what()));
+    return tell_prose(painted("gemmery:", Colour::red, STDERR_FILENO) + " " +
+                      in_one_line(error.what()));
   const Error without_log({.kind = error.kind(),
                            .operand = error.operand(),
                            .expected = error.expected(),
                            .got = error.got(),
                            .hint = error.hint()});
-  tell(painted("gemmery:", Colour::red, STDERR_FILENO) + " " + in_one_line(without_log.what()));
+  tell_prose(painted("gemmery:", Colour::red, STDERR_FILENO) + " " +
+             in_one_line(without_log.what()));
   std::string_view log = error.cause();
   log.remove_prefix(std::min(log.find_first_not_of('\n'), log.size()));
   tell(log);

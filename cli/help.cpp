@@ -11,6 +11,7 @@
 #include <gemmery/version.hpp>
 
 #include "cli/manual.hpp"
+#include "cli/text_wrap.hpp"
 
 namespace gemmery::cli {
 namespace {
@@ -34,17 +35,14 @@ std::string without_code_marks(std::string_view line) {
   return text;
 }
 
-std::size_t indent_of(std::string_view line) {
-  return std::min(line.find_first_not_of(' '), line.size());
-}
-
-// Splits text at spaces; with `keeps_brackets` only at spaces outside of brackets.
-std::vector<std::string> words_of(std::string_view text, bool keeps_brackets) {
+// Splits a usage line at spaces outside of brackets and braces; a part that is wider than `columns`
+// is also split inside of its outermost bracket.
+std::vector<std::string> usage_words(std::string_view text, std::size_t columns) {
   std::vector<std::string> words;
   std::string word;
   int depth = 0;
   for (const char character : text) {
-    if (keeps_brackets) depth += (character == '[') - (character == ']');
+    depth += (character == '[') - (character == ']');
     if (character != ' ' || depth > 0) {
       word += character;
     } else if (!word.empty()) {
@@ -52,25 +50,17 @@ std::vector<std::string> words_of(std::string_view text, bool keeps_brackets) {
     }
   }
   if (!word.empty()) words.push_back(word);
-  return words;
-}
-
-// Wraps the words. The first line begins with `start`, further lines are indented by `hang`.
-std::string wrap(std::string start, const std::vector<std::string>& words, std::size_t hang,
-                 std::size_t columns) {
-  std::string text;
-  std::string line = std::move(start);
-  bool has_word = false;
-  for (const std::string& word : words) {
-    if (has_word && line.size() + 1 + word.size() > columns) {
-      text += line + '\n';
-      line = std::string(hang, ' ');
-      has_word = false;
+  std::vector<std::string> fitting;
+  for (const std::string& part : words) {
+    const std::size_t bar = part.find(" | ");
+    if (part.size() <= columns || bar == std::string::npos) {
+      fitting.push_back(part);
+      continue;
     }
-    line += (has_word ? " " : "") + word;
-    has_word = true;
+    fitting.push_back(part.substr(0, bar + 2));
+    fitting.push_back(part.substr(bar + 3));
   }
-  return text + line + '\n';
+  return fitting;
 }
 
 // The position of an item's description in its line; npos if the line is not an item.
@@ -81,7 +71,7 @@ std::size_t description_of(std::string_view line) {
 
 bool is_usage(std::string_view line) {
   return line.substr(indent_of(line)).starts_with("gemmery ") &&
-         line.find('[') != std::string_view::npos;
+         line.find(" [") != std::string_view::npos;
 }
 
 bool continues_usage(std::string_view line) {
@@ -102,7 +92,7 @@ class BlockWriter {
   }
 
   void flush() {
-    if (is_open_) text_ += wrap(start_, words_of(body_, hangs_as_usage_), hang_, columns_);
+    if (is_open_) text_ += wrap(start_, body_words(), hang_, columns_);
     is_open_ = false;
   }
 
@@ -112,6 +102,10 @@ class BlockWriter {
     if (hangs_as_usage_) return continues_usage(line);
     return indent_of(line) > block_indent &&
            line.find("  ", indent_of(line)) == std::string_view::npos;
+  }
+
+  std::vector<std::string> body_words() const {
+    return hangs_as_usage_ ? usage_words(body_, columns_ - hang_) : words_of(body_);
   }
 
   void join(std::string_view words) { body_ += ' ' + without_code_marks(words); }
@@ -199,7 +193,7 @@ std::string as_text(std::string_view markdown, std::size_t columns) {
   std::string paragraph;
   BlockWriter block(columns, text);
   const auto end_paragraph = [&] {
-    if (!paragraph.empty()) text += wrap({}, words_of(paragraph, false), 0, columns);
+    if (!paragraph.empty()) text += wrap({}, words_of(paragraph), 0, columns);
     paragraph.clear();
   };
   for (const std::string_view line : lines_of(markdown)) {

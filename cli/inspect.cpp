@@ -43,7 +43,19 @@ void refuse_choices_beside_file(const Options& options) {
        .hint = "all kernels of a file are shown"});
 }
 
+// A word that names a file that is not there: no problem line has a '/' or '.' in its first word.
+void refuse_missing_file(const Options& options) {
+  const std::string word = options.words.size() == 1 ? options.words.front() : std::string();
+  if (word.substr(0, word.find(' ')).find_first_of("/.") == std::string::npos) return;
+  throw Error(
+      {.kind = ErrorKind::io,
+       .operand = word,
+       .expected = "a problem or a file that gemmery compile wrote",
+       .got = std::filesystem::exists(word) ? "something that is no file" : "no such file"});
+}
+
 std::vector<Artifact> compile_kernels(const Options& options) {
+  refuse_missing_file(options);
   const std::vector<std::string> lines = problem_lines(options.words);
   if (lines.empty()) {
     throw Error({.kind = ErrorKind::invalid_argument,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemmery list: all kernels, or those that run a problem, best first.
+#include <unistd.h>
+
 #include <fmt/format.h>
 #include <gemmery/discovery.hpp>
 
@@ -35,16 +37,25 @@ Options narrowed_to_device(Options options) {
   return options;
 }
 
+// There are millions of kernels: a terminal gets a few of them.
+constexpr int shown_on_terminal = 10;
+
 ExitCode list_all(const Options& options, Output& output) {
+  const bool is_sample = options.limit < 0 && output.is_text() && ::isatty(STDOUT_FILENO) == 1;
+  const int limit = is_sample ? shown_on_terminal : options.limit;
   int count = 0;
   MetadataJson json;
   const auto visit = [&](const Kernel& kernel) {
     write_kernel(kernel, json, output);
-    if (++count == options.limit) throw LimitReached{};
+    if (++count == limit) throw LimitReached{};
   };
   try {
     for_each_kernel(visit, filter_of(options));
   } catch (const LimitReached&) {
+  }
+  if (is_sample && count == limit) {
+    output.flush();  // the note must follow the names
+    tell_note("more: --limit 0 shows all; gemmery list PROBLEM shows those that run a problem");
   }
   return count > 0 ? ExitCode::success : ExitCode::not_served;
 }

@@ -13,6 +13,9 @@
 #include <fmt/format.h>
 #include <gemmery/error.hpp>
 
+#include "cli/terminal.hpp"
+#include "cli/text_wrap.hpp"
+
 namespace gemmery::cli {
 namespace {
 
@@ -61,6 +64,7 @@ std::size_t width(std::string_view text) {
 }
 
 void write_fully(std::string_view text) {
+  erase_bar();
   while (!text.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
@@ -81,6 +85,11 @@ void Output::write(std::string_view text) {
 void Output::write_line(std::string_view text) {
   buffer_ += text;
   write("\n");
+}
+
+void Output::write_prose(std::string_view line) {
+  const auto columns = columns_to_fit(STDOUT_FILENO);
+  write_line(columns ? wrapped(line, *columns) : std::string(line));
 }
 
 void Output::write_record(const Record& record) {
@@ -113,7 +122,9 @@ void Output::flush() {
 Table::Table(std::initializer_list<std::string_view> headings) {
   for (const std::string_view heading : headings) {
     const bool is_right = heading.starts_with('>');
-    columns_.push_back({std::string(heading.substr(is_right ? 1 : 0)), is_right});
+    const bool is_prose = heading.starts_with('~');
+    columns_.push_back(
+        {std::string(heading.substr(is_right || is_prose ? 1 : 0)), is_right, is_prose});
   }
 }
 
@@ -129,12 +140,43 @@ std::vector<std::size_t> Table::widths() const {
   return result;
 }
 
+namespace {
+
+// The end of a name's family and version: behind the first of its words that ends in a digit, as in
+// "sm90v7" and "host_onednn_v1". 0 if there is none among the first three.
+std::size_t family_end(std::string_view name) {
+  std::size_t end = 0;
+  for (int word = 0; word < 3; ++word) {
+    end = name.find('_', word == 0 ? 0 : end + 1);
+    if (end == std::string_view::npos || end == 0) return 0;
+    if (name[end - 1] >= '0' && name[end - 1] <= '9') return end;
+  }
+  return 0;
+}
+
+}  // namespace
+
 std::string shortened(const std::string& text, std::size_t columns) {
   constexpr std::string_view gap = "...";
   if (text.size() <= columns || columns <= gap.size()) return text;
   const std::size_t kept = columns - gap.size();
-  const std::size_t head = kept / 2;
+  const std::size_t family = family_end(text);
+  const std::size_t head = family > 0 && 2 * family <= kept ? family : kept / 2;
   return text.substr(0, head) + std::string(gap) + text.substr(text.size() - (kept - head));
+}
+
+std::string Table::fitted(const std::string& last_cell, std::size_t begin,
+                          std::optional<std::size_t> columns) const {
+  if (!columns) return last_cell;
+  const std::size_t room = std::max(*columns > begin ? *columns - begin : 0, least_cell);
+  if (!columns_.back().is_prose) return shortened(last_cell, room);
+  std::string text;
+  std::vector<std::string> words = words_of(last_cell);
+  for (std::string& word : words)
+    word = shortened(word, room - 2);  // it may stand on a further line
+  text = wrap(std::string(begin, ' '), words, begin + 2, begin + room);
+  text.pop_back();
+  return text.substr(begin);
 }
 
 void Table::print(Output& output, std::optional<std::size_t> columns) const {
@@ -142,10 +184,6 @@ void Table::print(Output& output, std::optional<std::size_t> columns) const {
   std::size_t before_last = 0;
   for (std::size_t column = 0; column + 1 < columns_.size(); ++column)
     before_last += column_widths[column] + column_gap.size();
-  const std::size_t room = columns.value_or(0) > before_last ? *columns - before_last : 0;
-  const auto fitted = [&](const std::string& cell) {
-    return columns ? shortened(cell, std::max(room, least_cell)) : cell;
-  };
   const auto print_row = [&](auto&& cell_of) {
     std::string line;
     for (std::size_t column = 0; column < columns_.size(); ++column) {
@@ -153,7 +191,7 @@ void Table::print(Output& output, std::optional<std::size_t> columns) const {
       const std::string padding(column_widths[column] - width(cell), ' ');
       const bool is_last = column + 1 == columns_.size();
       if (is_last && !columns_[column].is_right_aligned) {
-        line += fitted(cell);
+        line += fitted(cell, before_last, columns);
         continue;
       }
       line += columns_[column].is_right_aligned ? padding + cell : cell + padding;
@@ -167,13 +205,19 @@ void Table::print(Output& output, std::optional<std::size_t> columns) const {
 }
 
 void tell(std::string_view message) {
+  erase_bar();
   // Not fmt::print, which throws if standard error is closed; then the message is lost.
   const std::string line = std::string(message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
+void tell_prose(std::string_view message) {
+  const auto columns = columns_to_fit(STDERR_FILENO);
+  tell(columns ? wrapped(message, *columns) : std::string(message));
+}
+
 void tell_note(std::string_view message) {
-  if (!quiet) tell(message);
+  if (!quiet) tell_prose(message);
 }
 void be_quiet() noexcept { quiet = true; }
 bool is_quiet() noexcept { return quiet; }

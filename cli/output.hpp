@@ -36,6 +36,9 @@ class Output {
   void write(std::string_view text);
   void write_line(std::string_view text);
 
+  // A line of prose. On a terminal it is wrapped at the terminal's width.
+  void write_prose(std::string_view line);
+
   // Writes one JSON object or one CSV row, by the format. The first record determines the header of
   // the CSV; a nested value becomes one field.
   void write_record(const Record& record);
@@ -52,31 +55,38 @@ class Output {
 };
 
 // Rows of text, printed with aligned columns. A column whose heading begins with '>' is
-// right-aligned.
+// right-aligned; a last one whose heading begins with '~' holds prose.
 class Table {
  public:
   explicit Table(std::initializer_list<std::string_view> headings);
   void add_row(std::vector<std::string> cells);
-  // If a row would be wider than `columns`, its last cell is shortened in the middle, at most to 16
-  // characters.
+  // If a row would be wider than `columns`, its last cell is wrapped if it is prose, else
+  // shortened, to no less than 16 characters.
   void print(Output& output, std::optional<std::size_t> columns = std::nullopt) const;
 
  private:
   struct Column {
     std::string heading;
     bool is_right_aligned;
+    bool is_prose;
   };
   std::vector<std::size_t> widths() const;
+  std::string fitted(const std::string& last_cell, std::size_t begin,
+                     std::optional<std::size_t> columns) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
 
-// Text of at most this many columns: the middle becomes "...". For ASCII text, such as names.
+// A name of at most this many columns. "..." replaces what follows its family and version, such as
+// types and alignments; of a name without them, the middle. For ASCII text.
 std::string shortened(const std::string& text, std::size_t columns);
 
 // Prints one line on standard error.
 void tell(std::string_view message);
+
+// The same for prose: on a terminal it is wrapped at the terminal's width.
+void tell_prose(std::string_view message);
 
 // The same for messages that are not errors: prints nothing after a call of `be_quiet`.
 void tell_note(std::string_view message);

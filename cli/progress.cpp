@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -16,16 +16,13 @@ namespace gemmery::cli {
 namespace {
 
 constexpr std::size_t bar_columns = 24;
-constexpr std::string_view wipe_line = "\r\033[K";
 
 }  // namespace
 
 Progress::Progress(std::size_t steps)
     : is_shown_(!is_quiet() && ::isatty(STDERR_FILENO) == 1), steps_(steps) {}
 
-Progress::~Progress() {
-  if (is_shown_ && done_ > 0) std::fputs(wipe_line.data(), stderr);
-}
+Progress::~Progress() { erase_bar(); }
 
 void Progress::step(std::string_view what) {
   if (!is_shown_) return;
@@ -49,7 +46,7 @@ void Progress::draw(double done, std::string_view what) {
   // One column less, since a write to the last one scrolls. Read each time, since the terminal may
   // be resized.
   const std::size_t columns = terminal_columns(STDERR_FILENO).value_or(80);
-  std::fputs((std::string(wipe_line) + bar.substr(0, columns - 1)).c_str(), stderr);
+  draw_bar(std::string_view(bar).substr(0, columns - 1));
 }
 
 }  // namespace gemmery::cli

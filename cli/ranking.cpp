@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <span>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gemmery/device_facts.hpp>
@@ -28,26 +31,44 @@ const char* time_source(const RankedKernel& kernel, const ChosenDevice& device) 
 
 constexpr std::size_t shown_by_default = 10;
 
-void print_table(std::span<const RankedKernel> kernels, const GemmProblem& problem,
-                 const ChosenDevice& device, bool is_wide, Output& output) {
-  Table table{">rank", ">time", ">rate", "from", "provider", "kernel"};
-  int rank = 0;
-  for (const RankedKernel& kernel : kernels) {
-    table.add_row({fmt::format("{}", ++rank), time_text(kernel.predicted_us),
-                   rate_text(rate(problem, kernel)), time_source(kernel, device),
-                   std::string(kernel.family().provider()), kernel.name()});
+// Family and design: what kernels for other alignments have in common.
+std::string design_of(const Kernel& kernel) {
+  const Metadata& metadata = kernel.metadata();
+  std::string text(kernel.family().name());
+  for (const DesignField& field : metadata.design) text += ' ' + field.name + '=' + field.value;
+  return text;
+}
+
+// Ranks, from 0: with a limit all of them; else the first ten of different designs.
+std::vector<std::size_t> shown_ranks(std::span<const RankedKernel> kernels, bool has_limit) {
+  std::vector<std::size_t> ranks;
+  std::set<std::string> designs;
+  for (std::size_t rank = 0; rank < kernels.size(); ++rank) {
+    if (!has_limit && ranks.size() == shown_by_default) break;
+    if (has_limit || designs.insert(design_of(kernels[rank])).second) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+void print_table(std::span<const RankedKernel> kernels, std::span<const std::size_t> ranks,
+                 const GemmProblem& problem, const ChosenDevice& device, bool is_wide,
+                 Output& output) {
+  Table table{">rank", ">time", ">rate", "from", "kernel"};
+  for (const std::size_t rank : ranks) {
+    const RankedKernel& kernel = kernels[rank];
+    table.add_row({fmt::format("{}", rank + 1), time_text(kernel.predicted_us),
+                   rate_text(rate(problem, kernel)), time_source(kernel, device), kernel.name()});
   }
   table.print(output, is_wide ? std::nullopt : columns_to_fit(STDOUT_FILENO));
 }
 
 void print_ranking(std::span<const RankedKernel> kernels, const GemmProblem& problem,
                    const ChosenDevice& device, const Options& options, Output& output) {
-  const std::size_t shown =
-      options.limit < 0 ? std::min(kernels.size(), shown_by_default) : kernels.size();
-  print_table(kernels.first(shown), problem, device, options.wide, output);
-  if (shown == kernels.size()) return;
+  const std::vector<std::size_t> ranks = shown_ranks(kernels, options.limit >= 0);
+  print_table(kernels, ranks, problem, device, options.wide, output);
+  if (ranks.size() == kernels.size()) return;
   output.flush();  // the note must follow the table
-  tell_note(fmt::format("{} more: --limit 0 shows all", kernels.size() - shown));
+  tell_note(fmt::format("{} more: --limit 0 shows all", kernels.size() - ranks.size()));
 }
 
 void write_records(const std::vector<RankedKernel>& kernels, const ProblemLine& line,

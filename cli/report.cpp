@@ -27,6 +27,12 @@ std::vector<const BenchRow*> rows_of(const BenchRecord& record, const std::strin
 // --- ratios -------------------------------------------------------------------------------------
 
 RatioBar ratio_to(const BenchRow& row, const BenchRow& first, int kind) {
+  if (row.paired && row.paired->kernel == first.kernel)
+    return {.name = row.problem,
+            .kind = kind,
+            .ratio = row.paired->median,
+            .least = row.paired->quartile_low,
+            .greatest = row.paired->quartile_high};
   return {.name = row.problem,
           .kind = kind,
           .ratio = row.median_us / first.median_us,

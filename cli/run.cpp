@@ -48,38 +48,38 @@ RunResult run_once(const Options& options, const ProblemLine& line, const Chosen
 }
 
 void print_time(const Measurement& measurement, Output& output) {
-  output.write_line(fmt::format("time      {} (median of {}, quartiles {} to {})",
-                                time_text(measurement.median_us), measurement.samples,
-                                time_text(measurement.quartile_low_us),
-                                time_text(measurement.quartile_high_us)));
-  output.write_line(fmt::format("rate      {}", rate_text(measurement.flops_per_second)));
-  output.write_line(fmt::format("roofline  {} (least time by peak arithmetic and bandwidth {})",
-                                share_text(measurement.roofline_share),
-                                time_text(measurement.roofline_us)));
+  output.write_prose(fmt::format("time      {} (median of {}, quartiles {} to {})",
+                                 time_text(measurement.median_us), measurement.samples,
+                                 time_text(measurement.quartile_low_us),
+                                 time_text(measurement.quartile_high_us)));
+  output.write_prose(fmt::format("rate      {}", rate_text(measurement.flops_per_second)));
+  output.write_prose(fmt::format("roofline  {} (least time by peak arithmetic and bandwidth {})",
+                                 share_text(measurement.roofline_share),
+                                 time_text(measurement.roofline_us)));
 }
 
 void print_error(const VerifyReport& report, Output& output) {
-  output.write_line(
+  output.write_prose(
       fmt::format("error     {} of its bound at most, |error| <= {:.3g} ({} elements, {}, seed {})",
                   share_text(report.worst_ratio), report.worst_error, report.elements,
                   report.method, report.seed));
-  output.write_line(report.passed ? "verified  yes" : "verified  NO: " + report.first_failure);
+  output.write_prose(report.passed ? "verified  yes" : "verified  NO: " + report.first_failure);
 }
 
 void print_result(const RunResult& result, Output& output) {
-  output.write_line("problem   " + to_string(result.line));
-  output.write_line(fmt::format("device    {}, {}", result.device.label, result.device.info.name));
-  output.write_line(
+  output.write_prose("problem   " + to_string(result.line));
+  output.write_prose(fmt::format("device    {}, {}", result.device.label, result.device.info.name));
+  output.write_prose(
       fmt::format("kernel    {} ({})", result.kernel.name(), result.kernel.family().provider()));
   const bool is_kept = result.compile_ms == 0 && !result.target.is_cpu();
-  output.write_line(
+  output.write_prose(
       is_kept
           ? fmt::format("compile   found in the cache, for {}", to_string(result.target))
           : fmt::format("compile   {:.1f} ms for {}", result.compile_ms, to_string(result.target)));
   if (result.measurement) {
     print_time(*result.measurement, output);
   } else {
-    output.write_line("time      not measured: that of an emulated device means nothing");
+    output.write_prose("time      not measured: that of an emulated device means nothing");
   }
   print_error(result.verification, output);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -21,6 +22,9 @@ std::optional<std::size_t> environment_columns() noexcept {
   const bool is_number = error == std::errc{} && end == text.data() + text.size();
   return is_number && columns > 0 ? std::optional(columns) : std::nullopt;
 }
+
+constexpr const char* wipe_line = "\r\033[K";
+bool has_bar = false;
 
 bool has_colours(int file) noexcept {
   const char* const refusal = std::getenv("NO_COLOR");
@@ -40,6 +44,16 @@ std::optional<std::size_t> terminal_columns(int file) noexcept {
 
 std::optional<std::size_t> columns_to_fit(int file) noexcept {
   return ::isatty(file) == 1 ? terminal_columns(file) : std::nullopt;
+}
+
+void draw_bar(std::string_view bar) {
+  std::fputs((wipe_line + std::string(bar)).c_str(), stderr);
+  has_bar = true;
+}
+
+void erase_bar() noexcept {
+  if (has_bar) std::fputs(wipe_line, stderr);
+  has_bar = false;
 }
 
 std::string painted(std::string_view text, Colour colour, int file) {

@@ -23,4 +23,10 @@ enum class Colour : std::uint8_t { green, red };
 // anything (no-color.org) or TERM is "dumb".
 std::string painted(std::string_view text, Colour colour, int file);
 
+// Draws a bar on the terminal's present line of standard error, in place of one that stands there.
+void draw_bar(std::string_view bar);
+
+// Erases the bar, if one stands there. Whatever else is printed calls it before.
+void erase_bar() noexcept;
+
 }  // namespace gemmery::cli

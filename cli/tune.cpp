@@ -93,8 +93,8 @@ std::string time_or_none(double microseconds) {
 }
 
 void print_result(const TuneResult& result, Output& output) {
-  output.write_line(result.entry.problem);
-  output.write_line(verdict(result));
+  output.write_prose(result.entry.problem);
+  output.write_prose(verdict(result));
   if (result.entry.candidates.empty()) return;
   Table table{">predicted", ">time", "outcome", "kernel"};
   for (const TunedCandidate& candidate : result.entry.candidates)
@@ -167,23 +167,28 @@ bool is_asked(const TuningEntry& entry, const std::vector<ProblemLine>& problems
          });
 }
 
+void print_stored(const StoredTuning& entry, Output& output) {
+  output.write_prose(entry.problem);
+  output.write_prose(fmt::format("  {}, {}", time_text(entry.median_us), entry.kernel));
+  output.write_prose(fmt::format("  {} here; {}, {}, {}, gemmery {}; stored at {}",
+                                 entry.holds_here ? "holds" : "does not hold",
+                                 entry.conditions.device, entry.conditions.driver,
+                                 entry.conditions.compiler, entry.conditions.gemmery,
+                                 entry.tuned_at));
+}
+
 ExitCode list_stored(const Options& options, Output& output) {
   const std::vector<ProblemLine> problems = read_problems(options);
-  Table table{"problem", ">median", "stored at", "here", "device", "kernel"};
+  if (output.is_text()) output.write_line(tuning_file());
   for (const StoredTuning& entry : list_tunings()) {
     if (!is_asked(entry, problems)) continue;
     if (output.is_text()) {
-      table.add_row({entry.problem, time_text(entry.median_us), entry.tuned_at,
-                     entry.holds_here ? "holds" : "no", entry.conditions.device, entry.kernel});
+      print_stored(entry, output);
       continue;
     }
     Record record = to_record(entry);
     record["holds_here"] = entry.holds_here;
     output.write_record(record);
-  }
-  if (output.is_text()) {
-    output.write_line(tuning_file());
-    table.print(output, columns_to_fit(STDOUT_FILENO));
   }
   return ExitCode::success;
 }

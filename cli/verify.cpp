@@ -41,7 +41,7 @@ void print_report(const Kernel& kernel, const VerifyReport& report, Output& outp
                       ? fmt::format(" {} without a bound (not checked),", report.without_bound)
                       : "",
                   report.guard_violations, report.method, report.seed));
-  if (!report.passed) output.write_line("        " + report.first_failure);
+  if (!report.passed) output.write_prose("        " + report.first_failure);
 }
 
 void write_report(const ProblemLine& line, const ChosenDevice& device, const Kernel& kernel,

@@ -56,6 +56,7 @@ struct CachedCode {
   std::string target;
   std::string form;   // "cubin" or "ptx"
   std::string entry;  // the kernel's function
+  std::string words;  // the comments that its source begins with: operands and epilogue
   std::int64_t bytes = 0;
   std::chrono::system_clock::time_point used_at;  // accurate to a minute
 };

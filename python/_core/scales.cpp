@@ -7,6 +7,7 @@
 #include <gemmery/scale_conversion.hpp>
 #include <gemmery/scales.hpp>
 
+#include "arguments.hpp"
 #include "bindings.hpp"
 #include "docs.hpp"
 #include "tensors.hpp"
@@ -32,7 +33,7 @@ std::int64_t count_scales(std::int64_t rows, std::int64_t k, std::int32_t block_
 nb::object swizzle(nb::handle given, nb::handle out) {
   const ImportedTensor scales = import_tensor(given, "scales");
   if (!out.is_none()) {
-    swizzle_scales(scales.view, import_tensor(out, "out").view);
+    swizzle_scales(scales.view, import_result(out, "out").view);
     return nb::borrow(out);
   }
   if (scales.view.rank() != 2)
@@ -49,7 +50,7 @@ nb::object swizzle(nb::handle given, nb::handle out) {
 }
 
 nb::object unswizzle(nb::handle given, nb::handle out) {
-  unswizzle_scales(import_tensor(given, "swizzled").view, import_tensor(out, "out").view);
+  unswizzle_scales(import_tensor(given, "swizzled").view, import_result(out, "out").view);
   return nb::borrow(out);
 }
 

@@ -147,10 +147,14 @@ Device to_device(nb::handle object, std::string_view role) {
                .got = "\"" + text + "\""});
 }
 
-std::string names_of_devices() {
-  std::string names;
-  for (const std::string_view name : known_device_names()) names += " " + std::string(name);
-  return names;
+// Which device was meant, and those that are known.
+std::string device_hint(const std::string& text) {
+  try {
+    device_info(text);
+  } catch (const Error& error) {
+    return error.hint();
+  }
+  return {};
 }
 
 Target to_target(nb::handle cc) {
@@ -168,7 +172,7 @@ Target to_target(nb::handle cc) {
                  .operand = "cc",
                  .expected = "a compute capability (90), a target (sm_90a) or a device (h200)",
                  .got = '"' + text + '"',
-                 .hint = "devices:" + names_of_devices()});
+                 .hint = device_hint(text)});
   }
 }
 
@@ -209,6 +213,12 @@ void bind_types(nb::module_& module) {
       "The element type that an object stands for: a name, a torch, NumPy or ml_dtypes dtype.");
 
   nb::class_<DeviceInfo>(module, "DeviceInfo", doc("DeviceInfo"))
+      .def("__repr__",
+           [](const DeviceInfo& info) {
+             return "DeviceInfo(" + info.name + ", " + to_string(info.target) + ", " +
+                    std::to_string(info.multiprocessors) +
+                    (info.target.is_cpu() ? " cores)" : " multiprocessors)");
+           })
       .def_ro("name", &DeviceInfo::name, doc("DeviceInfo.name"))
       .def_prop_ro(
           "target", [](const DeviceInfo& info) { return to_string(info.target); },

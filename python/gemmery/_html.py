@@ -28,7 +28,7 @@ def _row(cells: Sequence[object], first: str, others: str) -> str:
 
 def text(of: object) -> str:
     """Text as it is, in columns."""
-    return f"<pre>{html.escape(str(of))}</pre>"
+    return f'<pre style="white-space: pre-wrap">{html.escape(str(of))}</pre>'
 
 
 def of_kernel(kernel: Any) -> str:

@@ -15,7 +15,7 @@ class Measurement(dict[str, float]):
     """Times of a kernel by the keys of `measure`: a dict that notebooks show as a table."""
 
     def _repr_html_(self) -> str:
-        return _html.table([(name, f"{value:.4g}") for name, value in self.items()])
+        return _html.table([(name, f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}") for name, value in self.items()])
 
 
 class DoctorReport(str):

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Any
+from math import prod
+from operator import index
+from typing import Any, SupportsIndex
 
 from gemmery import _core
 from gemmery.errors import InvalidArgumentError
@@ -47,10 +49,14 @@ def _block_of(mode: Any) -> tuple[int, int]:
     if isinstance(mode, ScaleMode):
         return mode.value
     if isinstance(mode, (tuple, list)):
-        extents = [int(extent) for extent in mode]
-        if len(extents) >= 2 and all(extent == 1 for extent in extents[:-2]) and min(extents) >= 0:
+        is_whole = all(isinstance(extent, SupportsIndex) for extent in mode)
+        extents = [index(extent) for extent in mode] if is_whole else []
+        is_block = len(extents) >= 2 and all(extent == 1 for extent in extents[:-2])
+        if is_block and all(0 <= extent < 2**31 for extent in extents):
             return extents[-2], extents[-1]
-        raise InvalidArgumentError(f"invalid argument: mode: expected (rows, k) after leading 1s, got {mode!r}")
+        raise InvalidArgumentError(
+            f"invalid argument: mode: expected (rows, k) after leading 1s, whole numbers from 0 to 2147483647, got {mode!r}"
+        )
     word = mode if isinstance(mode, str) else getattr(mode, "name", str(mode))
     return _core.parse_scale_block(word)
 
@@ -114,11 +120,14 @@ class ScaledOperand:
     def numel_scale(shape: Sequence[int], mode: Any, swizzle: Any = None) -> int:
         """The number of scales of an operand of this shape (..., rows, K), with padding if they are swizzled."""
         block = _block_of(mode)
-        *batch, rows, k = (int(extent) for extent in shape)
+        extents = tuple(index(extent) for extent in shape)
+        if len(extents) < 2 or not all(0 <= extent < 2**31 for extent in extents):
+            raise InvalidArgumentError(
+                f"invalid argument: shape: expected (..., rows, K), extents from 0 to 2147483647, got {tuple(shape)}"
+            )
+        *batch, rows, k = extents
         count: int = _core.scale_count(rows, k, block[0], block[1], _is_swizzled(swizzle, block))
-        for extent in batch:
-            count *= extent
-        return count
+        return count * prod(batch)
 
     def __repr__(self) -> str:
         return f"ScaledOperand(mode={self.mode!r}, swizzle={self.swizzle!r}, zero_point={self.zero_point is not None})"

@@ -16,6 +16,7 @@
 #include "api/kept_answers.hpp"
 #include "api/stored_choices.hpp"
 #include "driver/driver.hpp"
+#include "epilogue/expression_parser.hpp"
 #include "kernel/rank.hpp"
 #include "kernel/registry.hpp"
 #include "kernel/rules.hpp"
@@ -121,7 +122,8 @@ void check_providers(const Filter& filter) {
     throw Error({.kind = ErrorKind::invalid_argument,
                  .operand = "providers",
                  .expected = fmt::format("one of {}", fmt::join(known, ", ")),
-                 .got = "\"" + asked + "\""});
+                 .got = "\"" + asked + "\"",
+                 .hint = epilogue::suggest(asked, known)});
   }
 }
 
@@ -376,6 +378,28 @@ const std::map<std::string_view, DeviceInfo>& facts_by_name() {
   return *facts;
 }
 
+// A device of each architecture, by the architecture's name.
+constexpr std::pair<std::string_view, std::string_view> devices_by_architecture[] = {
+    {"volta", "v100"}, {"turing", "t4"},   {"ampere", "a100"},
+    {"ada", "l40s"},   {"hopper", "h200"}, {"blackwell", "b200"}};
+
+// "did you mean h200?", or nothing.
+std::string device_question(std::string_view name) {
+  std::string lower(name);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const auto& [architecture, device] : devices_by_architecture)
+    if (lower == architecture) return fmt::format("did you mean {}?", device);
+  std::vector<std::string> names{"cpu"};
+  for (const std::string_view known : known_device_names()) names.emplace_back(known);
+  return epilogue::suggest(lower, names);
+}
+
+std::string device_hint(std::string_view name) {
+  const std::string question = device_question(name);
+  return fmt::format("{}{}known devices: {}", question, question.empty() ? "" : " ",
+                     fmt::join(known_device_names(), ", "));
+}
+
 }  // namespace
 
 const DeviceInfo& device_info(std::string_view name) {
@@ -386,7 +410,7 @@ const DeviceInfo& device_info(std::string_view name) {
                .operand = "device",
                .expected = "\"cpu\", \"cuda:0\", \"emulated:h200\", or one of the known devices",
                .got = '"' + std::string(name) + '"',
-               .hint = fmt::format("known devices: {}", fmt::join(known_device_names(), ", "))});
+               .hint = device_hint(name)});
 }
 
 // --- providers and history ----------------------------------------------------------------------

@@ -8,12 +8,21 @@
 namespace gemmery {
 namespace {
 
+// "sm90a" lacks an underscore.
+std::string target_hint(std::string_view text) {
+  const bool is_run_together =
+      text.size() >= 4 && text.starts_with("sm") && text[2] >= '1' && text[2] <= '9';
+  return (is_run_together ? "did you mean sm_" + std::string(text.substr(2)) + "? examples: "
+                          : std::string("examples: ")) +
+         "sm_80, sm_90a, sm_100f, cpu";
+}
+
 [[noreturn]] void refuse_target(std::string_view text, std::string expected) {
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = "target",
                .expected = std::move(expected),
                .got = "\"" + std::string(text) + "\"",
-               .hint = "examples: sm_80, sm_90a, sm_100f, cpu"});
+               .hint = target_hint(text)});
 }
 
 }  // namespace

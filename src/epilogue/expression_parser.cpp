@@ -102,6 +102,18 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+// Functions of neural networks that need a whole row before its first element.
+constexpr std::string_view whole_row_functions[] = {
+    "softmax", "log_softmax", "layer_norm", "layernorm", "rms_norm", "rmsnorm", "batch_norm"};
+
+// What to do in place of a function that the grammar lacks; may be empty.
+std::string function_hint(std::string_view function) {
+  if (std::ranges::find(whole_row_functions, function) != std::end(whole_row_functions))
+    return "it needs the whole row first: store the reductions over rows, as "
+           "examples/14_softmax_statistics.cpp does";
+  return suggest(function, function_names());
+}
+
 }  // namespace
 
 std::string suggest(std::string_view word, std::span<const std::string> names) {
@@ -421,7 +433,7 @@ Expression ExpressionParser::call_of(const Token& function, std::span<const Expr
   if (std::ranges::find(layout_functions, function.text) != std::end(layout_functions))
     refuse_token(function, "a function of elements",
                  "layouts belong to tensors: bind a view with other strides");
-  refuse_token(function, "a function of the grammar", suggest(function.text, function_names()));
+  refuse_token(function, "a function of the grammar", function_hint(function.text));
 }
 
 // cast(x, bf16), cast(x, s8, toward_zero), cast(x, e4m3, saturate)

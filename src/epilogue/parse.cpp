@@ -93,7 +93,9 @@ class ProgramParser {
         sign.text != "!=")
       refuse_token(sign, "'='", "a name is assigned once: give the new value a name of its own");
     refuse_token(sign, "'=' after the name that is assigned",
-                 sign.text == "," ? "assign one name at a time" : "");
+                 sign.text == ","   ? "assign one name at a time"
+                 : sign.text == "(" ? "an epilogue assigns its results: D = relu(accum)"
+                                    : "");
   }
 
   static void check_statement(const Token& name) {

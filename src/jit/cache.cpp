@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "jit/disk_cache.hpp"
 #include "platform/file_system.hpp"
@@ -70,11 +71,25 @@ CacheRemoval remove_faulty(const CacheRoot& root) {
   return removal;
 }
 
+// "gemm a=bf16 ...; D = relu(accum)" of a source that begins with these comments.
+std::string leading_comments(std::string_view source) {
+  constexpr std::string_view mark = "// ";
+  std::string words;
+  while (source.starts_with(mark)) {
+    const std::size_t end = std::min(source.find('\n'), source.size());
+    words +=
+        (words.empty() ? "" : "; ") + std::string(source.substr(mark.size(), end - mark.size()));
+    source.remove_prefix(std::min(end + 1, source.size()));
+  }
+  return words;
+}
+
 CachedCode describe(const CacheRoot& root, const jit::EntryFacts& facts) {
   CachedCode code{.name = facts.name,
                   .target = "?",
                   .form = "?",
                   .entry = "?",
+                  .words = {},
                   .bytes = facts.bytes,
                   .used_at = facts.used_at};
   const CacheRoot::Entry entry = root.examine(facts.name);
@@ -84,6 +99,7 @@ CachedCode describe(const CacheRoot& root, const jit::EntryFacts& facts) {
   code.form = jit::condition(conditions, "form");
   code.entry = jit::condition(conditions, "entry");
   code.entry.erase(0, code.entry.find(' ') + 1);  // the length
+  code.words = leading_comments(entry.files.of(EntryFile::source));
   return code;
 }
 

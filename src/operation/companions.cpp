@@ -214,20 +214,11 @@ Tensor view_strided(const Given& given, const MatrixExtents& blocks) {
       {batch_stride_of(given, blocks, has_batch), tensor.stride(row), tensor.stride(column)});
 }
 
-bool is_packed(const Tensor& tensor) {
-  std::int64_t next = 1;
-  for (int d = tensor.rank(); d-- > 0;) {
-    if (tensor.extent(d) != 1 && tensor.stride(d) != next) return false;
-    next *= tensor.extent(d);
-  }
-  return true;
-}
-
 Tensor view_swizzled(const Given& given, const MatrixExtents& values) {
   const Tensor& tensor = given.companion.values;
   const std::int64_t count = tensor.element_count();
   const bool is_shared = count == values.columns;
-  if ((!is_shared && count != values.batch * values.columns) || !is_packed(tensor))
+  if ((!is_shared && count != values.batch * values.columns) || !has_packed_elements(tensor))
     refuse(given.name,
            fmt::format("{} packed values{}: rows rounded up to 128, times blocks of k rounded up "
                        "to 4",
@@ -308,6 +299,15 @@ std::string_view zero_point_name(bool is_a) noexcept { return is_a ? "zero_a" : 
 
 bool has_companions(const GemmProblem& problem) noexcept {
   return !problem.a_companions.empty() || !problem.b_companions.empty();
+}
+
+bool has_packed_elements(const Tensor& tensor) noexcept {
+  std::int64_t next = 1;
+  for (int d = tensor.rank(); d-- > 0;) {
+    if (tensor.extent(d) != 1 && tensor.stride(d) != next) return false;
+    next *= tensor.extent(d);
+  }
+  return true;
 }
 
 bool is_product_decoded(const GemmProblem& problem) noexcept {

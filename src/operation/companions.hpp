@@ -55,6 +55,9 @@ bool has_companions(const GemmProblem& problem) noexcept;
 // The bytes of all companions, each once.
 double companion_bytes(const GemmProblem& problem) noexcept;
 
+// True if the elements lie one behind the other, in the order of the extents.
+bool has_packed_elements(const Tensor& tensor) noexcept;
+
 // True if an operand enters products as a floating-point number though it is an integer.
 bool is_product_decoded(const GemmProblem& problem) noexcept;
 

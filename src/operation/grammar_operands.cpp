@@ -2,13 +2,16 @@
 #include "operation/grammar_operands.hpp"
 
 #include <algorithm>
+#include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/arithmetic.hpp"
 #include "core/invariant.hpp"
+#include "epilogue/expression_parser.hpp"
 #include "operation/epilogue_operands.hpp"
 
 namespace gemmery::grammar {
@@ -217,13 +220,44 @@ std::vector<OperandWords> spellings(const MatrixType& matrix, const MatrixExtent
 
 OperandWords packed_operand(Role role, DType dtype) { return {.role = role, .dtype = dtype}; }
 
+namespace {
+
+// Names that do not say which of several types is meant.
+constexpr std::pair<std::string_view, std::string_view> vague_dtypes[] = {
+    {"fp8", "e4m3 or e5m2"},
+    {"f8", "e4m3 or e5m2"},
+    {"float8", "e4m3 or e5m2"},
+    {"fp6", "e2m3 or e3m2"},
+    {"float6", "e2m3 or e3m2"},
+    {"fp4", "e2m1"},
+    {"float4", "e2m1"},
+    {"int", "int8"},
+    {"uint", "uint8"},
+    {"bfloat", "bf16"},
+    {"bf", "bf16"},
+    {"mxfp8", "e4m3 with scales"},
+    {"mxfp4", "e2m1 with scales"},
+    {"nvfp4", "e2m1 with scales"}};
+
+// "; did you mean e4m3 or e5m2?", or nothing.
+std::string dtype_question(std::string_view text) {
+  for (const auto& [word, types] : vague_dtypes)
+    if (text == word) return fmt::format("; did you mean {}?", types);
+  std::vector<std::string> names;
+  for (const DTypeFacts& known : dtype_table) names.emplace_back(known.alias);
+  const std::string question = epilogue::suggest(text, names);
+  return question.empty() ? "" : "; " + question;
+}
+
+}  // namespace
+
 DType read_dtype(const Word& word, std::string_view text, bool& names_tf32) {
   names_tf32 = text == "tf32" || text == "tfloat32" || text == "TFloat32";
   if (names_tf32) return DType::float32;
   const auto dtype = parse_dtype(text);
   if (!dtype)
     refuse(word, "an element type such as f32, bf16, e4m3, s8",
-           fmt::format("\"{}\" names none", text));
+           fmt::format("\"{}\" names none{}", text, dtype_question(text)));
   return *dtype;
 }
 

@@ -10,6 +10,7 @@
 
 #include "device/abi/scale_layout.hpp"
 #include "operation/companions.hpp"
+#include "operation/overlap.hpp"
 #include "operation/refusal.hpp"
 
 namespace gemmery {
@@ -88,14 +89,15 @@ void check_pair(const ScalePair& pair) {
         "scales", "one type of whole bytes in both layouts",
         std::string(name(linear.dtype())) + " and " + std::string(name(swizzled.dtype())));
   const std::int64_t count = swizzled_scale_count(linear.extent(0), linear.extent(1), {1, 1});
-  if (swizzled.element_count() != count ||
-      byte_range(swizzled).last - byte_range(swizzled).first !=
-          static_cast<std::uintptr_t>(count) * byte_width(linear.dtype()))
+  if (swizzled.element_count() != count || !operation::has_packed_elements(swizzled))
     operation::refuse("swizzled scales", std::to_string(count) + " packed values",
                       to_string(swizzled));
   if (!linear.device().is_cpu() || !swizzled.device().is_cpu())
     operation::refuse("scales", "memory of the CPU", to_string(linear.device()), "copy them",
                       ErrorKind::unsupported);
+  if (operation::may_overlap(linear, swizzled))
+    operation::refuse("swizzled scales", "memory that shares nothing with the scales",
+                      "overlapping memory", "convert into another tensor");
 }
 
 // Calls copy(linear element, swizzled element) for every scale.

@@ -90,6 +90,41 @@ class Colours(unittest.TestCase):
         self.assertTrue(run("verify", *SMALL).stdout.startswith("ok      "))
 
 
+class Terminal(unittest.TestCase):
+    def test_output_fits_its_width(self):
+        with tempfile.TemporaryDirectory() as folder:
+            variables = {"GEMMERY_TUNING_FILE": os.path.join(folder, "tuning.toml"), "TERM": "dumb"}
+            for words in (
+                ["explain", "--device", "h200", *SMALL],
+                ["explain", "--device", "h200", "gemm", "10x200x300", "a=f16", "b=f32"],
+                ["tune", "--device", "cpu", "--budget", "20s", *SMALL],
+                ["tune", "--list"],
+                ["bench", "--device", "cpu", "--top", "0", "--samples", "3", "--sample-ms", "0.1", *SMALL],
+                ["run", "--device", "cpu", *SMALL],
+                ["verify", "--device", "cpu", *SMALL],
+                ["doctor"],
+                ["help"],
+                *(["help", verb] for verb in ("list", "explain", "bench", "compile", "inspect", "emulate")),
+            ):
+                lines = on_terminal(80, *words, **variables)
+                self.assertGreater(len(lines), 0, words)
+                for line in lines:
+                    if " " in line.strip():  # a path or a name alone may be wider
+                        self.assertLessEqual(len(line), 80, words)
+
+    def test_a_bar_is_erased_before_anything_else_is_printed(self):
+        control, terminal = pty.openpty()
+        try:
+            words = ["bench", "--device", "cpu", "--samples", "3", "--sample-ms", "0.1", *SMALL, "--csv"]
+            done = subprocess.run([PROGRAM, *words], cwd=ROOT, stdout=terminal, stderr=terminal, check=False, timeout=TIME_LIMIT_S)
+            self.assertEqual(done.returncode, SERVED)
+            text = os.read(control, 1 << 16).decode()
+        finally:
+            os.close(terminal)
+            os.close(control)
+        self.assertRegex(text, r"a=f32\r\x1b\[Kid,problem,")
+
+
 class Tune(unittest.TestCase):
     """Each test has a file of its own."""
 
@@ -210,6 +245,15 @@ class Report(unittest.TestCase):
         self.assertLessEqual(row["least_ratio"], row["ratio"])
         self.assertIn("Only in a.json", page.read_text(encoding="utf-8"))
 
+    def test_a_race_becomes_a_page_with_the_ratio_to_the_competitor(self):
+        page = self.folder / "race.html"
+        done = run("bench", "--from", "bench/results/h200-races.jsonl", "--report", page)
+        self.assertEqual(done.returncode, SERVED, done.stderr)
+        self.assertIn("gemm 4096x4096x4096 a=bf16 b=bf16:c: cublaslt", done.stdout)
+        text = page.read_text(encoding="utf-8")
+        for words in ("cublaslt over sm90", "NVIDIA H200", "130100", "0.98, from 0.969 to 1.02 by quartiles"):
+            self.assertIn(words, text)
+
     def test_what_cannot_be_compared_or_written_is_refused(self):
         self.assertEqual(run("bench", "--compare", "a.json").returncode, BAD_INPUT)
         self.assertEqual(run("bench", "--compare", "/none", "/none").returncode, FAILED)
@@ -260,7 +304,7 @@ class WithNvrtc(unittest.TestCase):
 
 class Help(unittest.TestCase):
     def test_without_a_verb_is_the_manual_up_to_the_first_verb(self):
-        for words in (["--help"], ["-h"], ["help"]):
+        for words in (["--help"], ["-h"], ["help"], ["help", "--help"], ["help", "version"], ["version", "-h"]):
             done = run(*words)
             self.assertEqual(done.returncode, SERVED)
             self.assertEqual(words_of(done.stdout), words_of(manual().split("\n## gemmery ")[0]))
@@ -400,6 +444,20 @@ class BadInput(unittest.TestCase):
         (["list", "--device", "sm90", *SMALL], BAD_INPUT, "did you mean sm_90?"),
         (["list", "--device", "rtx490", *SMALL], BAD_INPUT, "did you mean rtx4090?"),
         (["list", "--device", "H2O0", *SMALL], BAD_INPUT, "did you mean h200?"),
+        (["list", "--target", "sm90a", *SMALL], BAD_INPUT, "did you mean sm_90a?"),
+        (["list", "--provider", "cublas", *SMALL], BAD_INPUT, "did you mean cublaslt?"),
+        (["list", "gemm", "8x8x8", "a=fp8"], BAD_INPUT, "did you mean e4m3 or e5m2?"),
+        (["list", "gemm", "8x8x8", "a=bf17"], BAD_INPUT, "did you mean bf16?"),
+        (["list", "gemm", "8x8x8", "a=f32", "epilogue=D = softmax(accum)"], BAD_INPUT, "examples/14_softmax_statistics.cpp"),
+        (["list", "gemm", "8x8x8", "a=f32", "epilogue=relu(accum)"], BAD_INPUT, "D = relu(accum)"),
+        (["completion", "fis"], BAD_INPUT, "did you mean fish?"),
+        (["cache", "stats"], BAD_INPUT, "did you mean stat?"),
+        (["inspect", "missing.gemmery"], FAILED, "no such file"),
+        (["emulate", "missing.cu"], FAILED, "No such file"),
+        (["emulate", "."], FAILED, "Is a directory"),
+        (["bench", "--from", "/nowhere/race.jsonl"], FAILED, "No such file"),
+        (["bench", "--from", "docs/cli.md"], BAD_INPUT, "a line that gemmery bench --json or a race wrote"),
+        (["bench", "--from", "a.json", *SMALL], BAD_INPUT, "a problem"),
         (["run"], BAD_INPUT, "problem: expected one, got none"),
         (["verify"], BAD_INPUT, "problem: expected one, got none"),
         (["explain"], BAD_INPUT, "problem: expected one, got none"),
@@ -529,26 +587,34 @@ class List(unittest.TestCase):
         self.assertEqual(times, sorted(times))
 
     def test_of_a_problem_shows_ten_and_how_many_more(self):
-        words = ["list", "--device", "h200", *SMALL]
-        total = len(json_lines(run(*words, "--json").stdout))
-        done = run(*words)
-        self.assertEqual(len(done.stdout.splitlines()), 1 + 10)
-        self.assertIn(f"{total - 10} more: --limit 0 shows all", done.stderr)
-        done = run(*words, "--limit", "0")
-        self.assertEqual(len(done.stdout.splitlines()), 1 + total)
-        self.assertNotIn("more:", done.stderr)
-        ranking = run("explain", "--ranking", "--device", "h200", *SMALL)
-        self.assertEqual(len(ranking.stdout.splitlines()), 1 + 10)
+        for problem in (SMALL, ["gemm", "512x512x512", "a=bf16"]):
+            words = ["list", "--device", "h200", *problem]
+            records = json_lines(run(*words, "--json").stdout)
+            total, designs = len(records), len({(record["kernel_name"].split("_")[0], str(record["design"])) for record in records})
+            shown = min(10, designs)
+            done = run(*words)
+            self.assertEqual(len(done.stdout.splitlines()), 1 + shown)
+            self.assertIn(f"{total - shown} more: --limit 0 shows all", done.stderr)
+            done = run(*words, "--limit", "0")
+            self.assertEqual(len(done.stdout.splitlines()), 1 + total)
+            self.assertNotIn("more:", done.stderr)
+            ranking = run("explain", "--ranking", "--device", "h200", *problem)
+            self.assertEqual(len(ranking.stdout.splitlines()), 1 + shown)
 
     def test_of_a_problem_fits_a_terminal_unless_it_is_to_be_wide(self):
-        words = ["list", "--device", "h200", *SMALL]
+        words = ["list", "--device", "h200", "gemm", "512x512x512", "a=bf16"]
         names = {record["kernel_name"] for record in json_lines(run(*words, "--json").stdout)}
         for columns in (72, 80, 132):  # 16 characters of a name are always left
             lines = on_terminal(columns, *words)
             self.assertEqual(len(lines), 1 + 10)
             self.assertLessEqual(max(map(len, lines)), columns)
+            self.assertEqual(len(set(lines)), len(lines))  # the design is left of a name
         self.assertTrue({line.split()[-1] for line in on_terminal(80, *words, "--wide")[1:]} <= names)
         self.assertTrue({line.split()[-1] for line in run(*words).stdout.splitlines()[1:]} <= names)
+
+    def test_without_a_problem_is_short_on_a_terminal(self):
+        self.assertEqual(len(on_terminal(100, "list")), 10)
+        self.assertEqual(len(on_terminal(100, "list", "--limit", "30")), 30)
 
     def test_of_one_provider_holds_no_other(self):
         providers = {record["provider"] for record in json_lines(run("list", "--provider", "host", "--json").stdout)}
@@ -1181,8 +1247,9 @@ class Cache(WithNvrtc):
         self.assertEqual((report["folder"], report["is_usable"], report["entries"]), (str(self.cache), True, 2))
         self.assertEqual(report["bytes"], sum(file.stat().st_size for entry in self.entries() for file in entry.iterdir()))
         text = self.command("cache", "stat").stdout
-        for word in (str(self.cache), "file system", "entries", "damaged", "waits for another process"):
+        for word in (str(self.cache), "file system", "entries", "hits", "misses: not compiled before", "stored"):
             self.assertIn(word, text)
+        self.assertNotIn("damaged", text)  # what never occurred is left out
 
     def test_stat_tells_why_a_cache_is_not_used_and_the_others_fail_for_it(self):
         os.mkdir(self.cache)
@@ -1200,8 +1267,10 @@ class Cache(WithNvrtc):
         self.assertEqual({record["name"] for record in records}, folders)
         self.assertEqual({record["target"] for record in records}, {"sm_80", "sm_90"})
         self.assertTrue(all(record["form"] == "cubin" and record["kernel"] and record["bytes"] > 0 for record in records))
+        self.assertTrue(all("gemm a=f32" in record["words"] for record in records), records)
         text = self.command("cache", "list").stdout
         self.assertTrue(all(name in text for name in folders))
+        self.assertIn("D = alpha * accum + beta * C", text)
 
     def test_verify_names_what_is_damaged_and_prune_removes_it(self):
         self.fill()

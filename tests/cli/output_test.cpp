@@ -52,5 +52,28 @@ TEST(Table, aligns_its_columns) {
             " n  name       note\n 1  long name  x\n10  é          y\n");
 }
 
+TEST(Table, wraps_prose_and_shortens_names_to_the_width) {
+  ::testing::internal::CaptureStdout();
+  Output output(Format::text);
+  Table prose{"family", "~answer"};
+  prose.add_row({"skinny", "out: at most 8 rows or columns"});
+  prose.print(output, 26);
+  Table names{">n", "kernel"};
+  names.add_row({"1", "sm90v7_gemm_bf16r16_acc-f32_128x128x64_m8"});
+  names.print(output, 28);
+  output.flush();
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(),
+            "family  answer\nskinny  out: at most 8\n          rows or columns\n"
+            "n  kernel\n1  sm90v7...32_128x128x64_m8\n");
+}
+
+TEST(Names, keep_family_and_design) {
+  EXPECT_EQ(shortened("sm90v7_gemm_bf16r16_acc-f32_128x128x64_m8", 25), "sm90v7...32_128x128x64_m8");
+  EXPECT_EQ(shortened("host_onednn_v1_f32_out_f32_math_native", 33),
+            "host_onednn_v1..._f32_math_native");
+  EXPECT_EQ(shortened("a_kernel_of_mine_without_version", 16), "a_kern...version");
+  EXPECT_EQ(shortened("short", 16), "short");
+}
+
 }  // namespace
 }  // namespace gemmery::cli

@@ -102,6 +102,36 @@ TEST(Report, escapes_what_comes_from_records) {
   EXPECT_NE(page.find("accum &lt; 1"), std::string::npos);
 }
 
+TEST(BenchRecord, a_class_of_kernels_is_the_name_up_to_its_version) {
+  constexpr std::pair<const char*, const char*> rows[] = {
+      {"sm90v7_gemm_bf16r16_acc-f32_128x256x64", "sm90"},
+      {"simt1_gemm_f32r16_acc-f32_8x8", "simt"},
+      {"host_onednn_v1_f32_f32_out_f32", "host_onednn"},
+      {"cublaslt", "cublaslt"},
+      {"my_kernel_of_mine_v2", "my_kernel_of_mine_v2"}};
+  for (const auto& [kernel, name] : rows)
+    EXPECT_EQ(read_records({record_of("gemm 8x8x8 a=f32", kernel, 10)}).rows[0].kernel_class, name);
+}
+
+TEST(BenchRecord, a_race_is_a_kernel_and_its_competitor_with_their_ratio_by_pairs) {
+  const Record line = {{"problem", "gemm 64x64x64 a=f32"},
+                       {"kernel", "simt1_gemm_f32"},
+                       {"ours_us", 2.0},
+                       {"peer", "cublaslt"},
+                       {"theirs_us", 3.0},
+                       {"ratio_median", 1.49},
+                       {"ratio_quartiles", {1.4, 1.6}}};
+  const BenchRecord record =
+      read_records({line, {{"problem", "gemm 64x64x64 a=f32"}, {"error", "refused"}}});
+  ASSERT_EQ(record.rows.size(), 2u);
+  EXPECT_EQ(record.rows[1].kernel_class, "cublaslt");
+  EXPECT_GT(record.rows[1].bytes, 0);
+  const std::string page = report_page(record);
+  expect_well_formed(page);
+  EXPECT_NE(page.find("cublaslt over simt"), std::string::npos);
+  EXPECT_NE(page.find("1.49, from 1.4 to 1.6 by quartiles"), std::string::npos);
+}
+
 TEST(Report, has_every_part_and_a_row_for_every_kernel) {
   const std::string page = report_page(two_problems());
   for (const char* const part : {"Machine", "Roofline", "Ratio to each competitor", "Problems",

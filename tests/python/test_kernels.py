@@ -84,8 +84,20 @@ def test_what_is_no_filter_is_a_type_error(gemm):
 @pytest.mark.parametrize("cc", ["h300", "sm", "", "90aa"])
 def test_what_is_no_device_and_no_target_is_refused_with_the_devices(gemm, cc):
     args, _ = gemm()
-    with pytest.raises(ValueError, match=r"^invalid argument: cc: expected .*(h200).*; devices: .*b200"):
+    with pytest.raises(ValueError, match=r"^invalid argument: cc: expected .*(h200).*; known devices: .*b200"):
         gemmery.get_kernels(args, cc=cc)
+
+
+def test_an_architecture_or_a_slip_gets_the_device_that_was_meant():
+    for word, meant in (("hopper", "h200"), ("Blackwell", "b200"), ("h20", "h200"), ("rtx490", "rtx4090")):
+        with pytest.raises(ValueError, match=f"did you mean {meant}"):
+            gemmery.device_info(word)
+        with pytest.raises(ValueError, match=f"cc: .*did you mean {meant}"):
+            gemmery.get_kernels(cc=word)
+
+
+def test_facts_of_a_device_print_what_they_are():
+    assert repr(gemmery.device_info("h200")) == "DeviceInfo(NVIDIA H200, sm_90a, 132 multiprocessors)"
 
 
 def test_an_artifact_prints_what_it_is(gemm):

@@ -96,3 +96,34 @@ def test_arguments_keep_scales_alive_and_take_others(rng):
     other = np.full((4, 1), 2, np.float32)
     args.set_data("scale_a", other)
     run_all(args, out, 2 * (a.astype(np.float32) @ b))
+
+
+@pytest.mark.parametrize("mode", [(1.5, 2), ("1", "2"), (2**31, 1), (-1, 4), (1,), (2, 3, 4), ()])
+def test_blocks_of_other_than_whole_numbers_are_refused(mode):
+    with pytest.raises(ValueError, match="mode: expected"):
+        gemmery.ScaledOperand(None, None, mode)
+
+
+@pytest.mark.parametrize("shape", [(4,), (), (-1, 4), (2**62, 2**62)])
+def test_a_shape_that_no_operand_has_is_refused(shape):
+    with pytest.raises(ValueError, match="shape: expected"):
+        gemmery.ScaledOperand.numel_scale(shape, "1x128")
+
+
+def test_scales_are_not_converted_into_themselves_nor_into_what_may_not_be_written():
+    memory = np.zeros(2048, np.uint8)
+    with pytest.raises(ValueError, match="overlapping memory"):
+        gemmery.swizzle_scales(memory[:512].reshape(64, 8), memory[100:1124])
+    with pytest.raises(ValueError, match="overlapping memory"):
+        gemmery.unswizzle_scales(memory[:1024], memory[1000:1512].reshape(64, 8))
+    for tiles in (memory[1023::-1], memory[::2], memory[:1025]):
+        with pytest.raises(ValueError, match="1024 packed values"):
+            gemmery.swizzle_scales(np.ones((64, 8), np.uint8), tiles)
+    assert not memory.any()
+    tiles = np.zeros(1024, np.uint8)
+    tiles.setflags(write=False)
+    with pytest.raises(ValueError, match="may be written"):
+        gemmery.swizzle_scales(np.ones((64, 8), np.uint8), tiles)
+    assert not tiles.any()
+    with pytest.raises(ValueError, match="may be written"):
+        gemmery.unswizzle_scales(np.ones(1024, np.uint8), tiles[:512].reshape(64, 8))
