@@ -15,6 +15,7 @@
 #include <gemmery/kernel.hpp>
 #include <gemmery/status.hpp>
 #include <gemmery/tensor.hpp>
+#include <gemmery/verify.hpp>
 
 namespace gemmery {
 
@@ -50,6 +51,18 @@ inline std::ostream& operator<<(std::ostream& out, const Kernel& kernel) {
 // "supported", or the reason why not.
 inline std::ostream& operator<<(std::ostream& out, const Status& status) {
   return out << (status ? "supported" : status.error());
+}
+
+inline std::ostream& operator<<(std::ostream& out, const DeviceInfo& info) {
+  return out << info.name << " (" << to_string(info.target) << ", " << info.multiprocessors
+             << (info.target.is_cpu() ? " cores)" : " multiprocessors)");
+}
+
+inline std::ostream& operator<<(std::ostream& out, const VerifyReport& report) {
+  out << (report.passed ? "passed: " : "FAILED: ") << report.mismatches << " of " << report.elements
+      << " elements outside, worst error " << report.worst_ratio << " of what is allowed ("
+      << report.method << ", seed " << report.seed << ")";
+  return report.passed ? out : out << "; " << report.first_failure;
 }
 
 }  // namespace gemmery

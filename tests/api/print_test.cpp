@@ -43,6 +43,20 @@ TEST(Print, gives_names_of_kernels_and_reasons) {
   EXPECT_EQ(printed(explain(problem, cpu)), to_string(explain(problem, cpu)));
 }
 
+TEST(Print, says_what_a_device_is_and_how_a_verification_ended) {
+  EXPECT_EQ(printed(device_info("h200")), "NVIDIA H200 (sm_90, 132 multiprocessors)");
+  const VerifyReport passed{.passed = true, .elements = 64, .method = "intervals", .seed = 7};
+  EXPECT_EQ(
+      printed(passed),
+      "passed: 0 of 64 elements outside, worst error 0 of what is allowed (intervals, seed 7)");
+  VerifyReport failed = passed;
+  failed.passed = false;
+  failed.mismatches = 2;
+  failed.first_failure = "D[0, 1]: 2, expected 3";
+  EXPECT_TRUE(printed(failed).starts_with("FAILED: 2 of 64")) << printed(failed);
+  EXPECT_TRUE(printed(failed).ends_with("; D[0, 1]: 2, expected 3")) << printed(failed);
+}
+
 TEST(DeviceInfo, is_found_by_the_name_of_a_known_device_or_of_one_here) {
   EXPECT_EQ(device_info("h200"), find_device_info("h200").value());
   EXPECT_EQ(device_info("cpu"), device_info(Device::cpu()));
