@@ -45,7 +45,11 @@ TEST(Print, gives_names_of_kernels_and_reasons) {
 
 TEST(Print, says_what_a_device_is_and_how_a_verification_ended) {
   EXPECT_EQ(printed(device_info("h200")), "NVIDIA H200 (sm_90, 132 multiprocessors)");
-  const VerifyReport passed{.passed = true, .elements = 64, .method = "intervals", .seed = 7};
+  VerifyReport passed;
+  passed.passed = true;
+  passed.elements = 64;
+  passed.method = "intervals";
+  passed.seed = 7;
   EXPECT_EQ(
       printed(passed),
       "passed: 0 of 64 elements outside, worst error 0 of what is allowed (intervals, seed 7)");
