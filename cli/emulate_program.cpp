@@ -112,7 +112,7 @@ void write_summary(const ProgramRuns& runs, const Options& options, Output& outp
 
 void write_report(const ProgramRuns& runs, const Options& options, Output& output) {
   if (output.is_text()) {
-    if (runs.signal != 0)
+    if (runs.signal != 0 && !runs.report.timed_out)
       tell_note(fmt::format(
           "gemmery: {} was ended by a signal ({}); launches of that run, and how often a finding "
           "occurred, were not counted",
