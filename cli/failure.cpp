@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -52,7 +53,9 @@ void tell_error(const Error& error) {
              in_one_line(without_log.what()));
   std::string_view log = error.cause();
   log.remove_prefix(std::min(log.find_first_not_of('\n'), log.size()));
-  tell(log);
+  if (error.kind() == ErrorKind::compile) return tell(log);  // as the compiler wrote it
+  std::istringstream lines{std::string(log)};
+  for (std::string line; std::getline(lines, line);) tell_prose(line);
 }
 
 }  // namespace gemmery::cli

@@ -60,12 +60,24 @@ ExitCode list_all(const Options& options, Output& output) {
   return count > 0 ? ExitCode::success : ExitCode::not_served;
 }
 
+// "float32", "sm_80 sm_90a", "tile=64x64x8 stages=4"; of operands a group for each.
+std::string spaced(const Record& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_structured()) return value.dump();
+  std::string text;
+  for (const auto& [key, item] : value.items()) {
+    if (!text.empty()) text += item.is_object() ? "; " : " ";
+    if (value.is_object()) text += key + (item.is_object() ? ": " : "=");
+    text += spaced(item);
+  }
+  return text;
+}
+
 // One field per line.
 void print_metadata(const Metadata& metadata, Output& output) {
   const Record record = to_record(metadata);  // outlives the loop: items() only refers to it
   for (const auto& [field, value] : record.items()) {
-    output.write_line(fmt::format("{:<22} {}", field,
-                                  value.is_string() ? value.get<std::string>() : value.dump()));
+    output.write_prose(fmt::format("{:<22}  {}", field, spaced(value)));
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/npy.hpp"
 
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
@@ -27,7 +28,10 @@ constexpr std::size_t header_alignment = 64;
 }
 
 [[noreturn]] void fail(const std::string& file, const char* expected) {
-  throw Error({.kind = ErrorKind::io, .operand = file, .expected = expected, .got = "a failure"});
+  throw Error({.kind = ErrorKind::io,
+               .operand = file,
+               .expected = expected,
+               .got = errno != 0 ? std::strerror(errno) : "a failure"});
 }
 
 // --- the header: a Python dictionary ------------------------------------------------------------

@@ -4,8 +4,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gemmery/error.hpp>
 
 #include "cli/output.hpp"
@@ -17,7 +22,9 @@ std::string reason_text(const Reason& reason) {
   const std::string subject =
       reason.design_class.empty() ? reason.family : reason.family + " " + reason.design_class;
   if (reason.failed.empty())
-    return fmt::format("{}/{}: {} kernels fit", reason.provider, subject, reason.fitting);
+    return fmt::format(
+        "{}/{}: {}", reason.provider, subject,
+        reason.fitting == 1 ? "1 kernel fits" : fmt::format("{} kernels fit", reason.fitting));
   return fmt::format("{}/{}: {}", reason.provider, subject, reason.failed);
 }
 
@@ -38,20 +45,6 @@ std::vector<Kernel> named_kernels(const Options& options, const GemmProblem& pro
   return kernels;
 }
 
-Error none_fits(const Options& options, const GemmProblem& problem, const ChosenDevice& device) {
-  std::string narrowing = options.providers.empty() ? "" : " of that provider";
-  if (!options.target.empty()) narrowing += " with code for " + options.target;
-  for (const std::string& design : options.designs) narrowing += " of " + design;
-  return Error(
-      {.kind = ErrorKind::unsupported,
-       .operand = to_string(problem),
-       .expected = "a kernel" + narrowing + " that fits",
-       .got = "none on " + device.label,
-       .hint = "the reasons follow",
-       .cause = "\n" + reasons_text(explain(problem, device.info,
-                                            filter_of(options)))});  // a list: told below the line
-}
-
 // Tests whether metadata have a value in a design field: "schedule=persistent".
 class DesignRule {
  public:
@@ -66,11 +59,64 @@ class DesignRule {
                    .hint = "gemmery list --kernel NAME prints a kernel's fields"});
   }
   bool holds(const Metadata& metadata) const { return metadata.design_value(field_) == value_; }
+  const std::string& field() const { return field_; }
 
  private:
   std::string field_;
   std::string value_;
 };
+
+// What the designs of these kernels have in a rule's field, or the fields that they have.
+std::string design_hint(const DesignRule& rule, const std::vector<RankedKernel>& kernels) {
+  std::set<std::string> values, fields;
+  for (const RankedKernel& kernel : kernels) {
+    for (const DesignField& field : kernel.metadata().design) {
+      fields.insert(field.name);
+      if (field.name == rule.field()) values.insert(field.value);
+    }
+  }
+  if (!values.empty())
+    return fmt::format("{} of those that fit: {}", rule.field(), fmt::join(values, ", "));
+  return fmt::format("fields of those that fit: {}", fmt::join(fields, ", "));
+}
+
+// Without --design kernels fit; with it none.
+std::optional<Error> no_design_fits(const Options& options, const GemmProblem& problem,
+                                    const ChosenDevice& device) {
+  if (options.designs.empty()) return std::nullopt;
+  Options others = options;
+  others.designs.clear();
+  const std::vector<RankedKernel> kernels = get_kernels(problem, device.info, filter_of(others));
+  if (kernels.empty()) return std::nullopt;
+  std::string hint;
+  for (const std::string& design : options.designs) {
+    const DesignRule rule(design);
+    const bool occurs = std::ranges::any_of(
+        kernels, [&](const RankedKernel& kernel) { return rule.holds(kernel.metadata()); });
+    if (!occurs) hint += (hint.empty() ? "" : "; ") + design_hint(rule, kernels);
+  }
+  return Error(
+      {.kind = ErrorKind::unsupported,
+       .operand = to_string(problem),
+       .expected = fmt::format("a kernel of {}", fmt::join(options.designs, " and ")),
+       .got = fmt::format("none among the {} that fit on {}", kernels.size(), device.label),
+       .hint = hint.empty() ? "each of these occurs, but not together" : hint});
+}
+
+Error none_fits(const Options& options, const GemmProblem& problem, const ChosenDevice& device) {
+  if (std::optional<Error> error = no_design_fits(options, problem, device)) return *error;
+  std::string narrowing = options.providers.empty() ? "" : " of that provider";
+  if (!options.target.empty()) narrowing += " with code for " + options.target;
+  for (const std::string& design : options.designs) narrowing += " of " + design;
+  return Error(
+      {.kind = ErrorKind::unsupported,
+       .operand = to_string(problem),
+       .expected = "a kernel" + narrowing + " that fits",
+       .got = "none on " + device.label,
+       .hint = "the reasons follow",
+       .cause = "\n" + reasons_text(explain(problem, device.info,
+                                            filter_of(options)))});  // a list: told below the line
+}
 
 std::function<bool(const Metadata&)> metadata_filter_of(const Options& options) {
   if (options.designs.empty()) return {};

@@ -455,6 +455,7 @@ class BadInput(unittest.TestCase):
         (["cache", "stats"], BAD_INPUT, "did you mean stat?"),
         (["inspect", "missing.gemmery"], FAILED, "no such file"),
         (["emulate", "missing.cu"], FAILED, "No such file"),
+        (["emulate", "missing.cu", "--arg", "missing.npy"], FAILED, "missing.npy: expected a file that can be read, got No such file"),
         (["emulate", "."], FAILED, "Is a directory"),
         (["bench", "--from", "/nowhere/race.jsonl"], FAILED, "No such file"),
         (["bench", "--from", "docs/cli.md"], BAD_INPUT, "a line that gemmery bench --json or a race wrote"),
@@ -640,6 +641,9 @@ class List(unittest.TestCase):
         none = run("list", *problem, "--design", "schedule=host")
         self.assertEqual(none.returncode, NOT_SERVED)
         self.assertIn("of schedule=host", none.stderr)
+        self.assertIn("schedule of those that fit: coop, device, persistent", none.stderr)
+        for design, said in (("foo=9", "fields of those that fit: "), ("stages=99", "stages of those that fit: ")):
+            self.assertIn(said, run("list", *problem, "--design", design, "--quiet").stderr)
         for wrong in ("schedule", "=host", "schedule="):
             done = run("list", *problem, "--design", wrong)
             self.assertEqual((done.returncode, "FIELD=VALUE" in done.stderr), (BAD_INPUT, True), done.stderr)
