@@ -4,13 +4,18 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/thread_value.hpp"
 #include "emulator/handles.hpp"
 #include "emulator/table.hpp"
 
 namespace gemmery::emulator {
 namespace {
 
-thread_local std::vector<cuda::Context> context_stack;
+struct ContextStack {
+  std::vector<cuda::Context> contexts;  // the current one last
+};
+
+std::vector<cuda::Context>& context_stack() { return thread_value<ContextStack>().contexts; }
 
 // The device table has only the bandwidth. With a bus this narrow, the clock rate for any bandwidth
 // in the table is a whole number of kilohertz.
@@ -63,7 +68,7 @@ HandleState& handles() {
 }
 
 cuda::Context current_context() noexcept {
-  return context_stack.empty() ? nullptr : context_stack.back();
+  return context_stack().empty() ? nullptr : context_stack().back();
 }
 
 EmulatedDevice& current_device() {
@@ -137,23 +142,23 @@ cuda::Result cuCtxGetCurrent(cuda::Context* context) {
 
 cuda::Result cuCtxSetCurrent(cuda::Context context) {
   return answer([&] {
-    if (!context_stack.empty()) context_stack.pop_back();
-    if (context != nullptr) context_stack.push_back(context);
+    if (!context_stack().empty()) context_stack().pop_back();
+    if (context != nullptr) context_stack().push_back(context);
   });
 }
 
 cuda::Result cuCtxPushCurrent(cuda::Context context) {
   return answer([&] {
     if (context == nullptr) throw Refusal{cuda::Result::invalid_context, {}};
-    context_stack.push_back(context);
+    context_stack().push_back(context);
   });
 }
 
 cuda::Result cuCtxPopCurrent(cuda::Context* context) {
   return answer([&] {
-    if (context_stack.empty()) throw Refusal{cuda::Result::invalid_context, {}};
-    if (context != nullptr) *context = context_stack.back();
-    context_stack.pop_back();
+    if (context_stack().empty()) throw Refusal{cuda::Result::invalid_context, {}};
+    if (context != nullptr) *context = context_stack().back();
+    context_stack().pop_back();
   });
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <new>
 
+#include "core/thread_value.hpp"
 #include "emulator/check/fault.hpp"
 #include "platform/log.hpp"
 
@@ -78,10 +79,10 @@ struct LastFailure {
   cuda::Result result = cuda::Result::success;
   std::string words;
 };
-thread_local LastFailure last_failure;
+LastFailure& last_failure() { return thread_value<LastFailure>(); }
 
 cuda::Result note(cuda::Result result, std::string words) {
-  last_failure = {result, std::move(words)};
+  last_failure() = {result, std::move(words)};
   return result;
 }
 
@@ -136,8 +137,8 @@ const char* name_of(cuda::Result result) noexcept {
 }
 
 const char* words_of(cuda::Result result) noexcept {
-  if (last_failure.result == result && !last_failure.words.empty())
-    return last_failure.words.c_str();
+  if (last_failure().result == result && !last_failure().words.empty())
+    return last_failure().words.c_str();
   const ResultRow* const row = find_row(result);
   return row == nullptr ? "unknown error" : row->words;
 }

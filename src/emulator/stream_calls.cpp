@@ -225,7 +225,8 @@ cuda::Result cuStreamDestroy(cuda::Stream stream) {
     SharedCapture capture;  // ends after the lock: its nodes may free memory
     const std::lock_guard lock(handles().mutex);
     capture = resolve(stream).capture;
-    if (capture != nullptr) forget(capture);
+    if (capture != nullptr && capture->origin == stream) forget(capture);
+    if (capture != nullptr) std::erase(capture->streams, stream);  // others go on
     handles().streams.erase(stream);
     delete stream;
   });

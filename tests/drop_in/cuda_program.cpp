@@ -53,6 +53,7 @@ int cudaDeviceSynchronize();
 int cudaStreamCreate(Stream*);
 int cudaStreamDestroy(Stream);
 int cudaStreamSynchronize(Stream);
+int cudaStreamWaitEvent(Stream, Event, unsigned);
 int cudaStreamBeginCapture(Stream, int);
 int cudaStreamEndCapture(Stream, Graph*);
 int cudaEventCreate(Event*);
@@ -292,6 +293,24 @@ void run_managed() {
   if (*hits != 42) std::exit(3);
 }
 
+// On a stream that joins the capture of another one and is destroyed before its end.
+void launch_beside(Stream stream, Numbers& numbers) {
+  Stream beside = nullptr;
+  Event fork = nullptr;
+  Event join = nullptr;
+  CHECK(cudaStreamCreate(&beside));
+  CHECK(cudaEventCreate(&fork));
+  CHECK(cudaEventCreate(&join));
+  CHECK(cudaEventRecord(fork, stream));
+  CHECK(cudaStreamWaitEvent(beside, fork, 0));
+  numbers.launch(scale_stand_in, beside);
+  CHECK(cudaEventRecord(join, beside));
+  CHECK(cudaStreamWaitEvent(stream, join, 0));
+  CHECK(cudaEventDestroy(fork));
+  CHECK(cudaEventDestroy(join));
+  CHECK(cudaStreamDestroy(beside));
+}
+
 void run_captured_graph() {
   Numbers numbers;
   Stream stream = nullptr;
@@ -300,7 +319,7 @@ void run_captured_graph() {
   CHECK(cudaStreamCreate(&stream));
   CHECK(cudaStreamBeginCapture(stream, 0));  // global: the driver refuses what is not stream work
   numbers.launch(scale_stand_in, stream);
-  numbers.launch(scale_stand_in, stream);
+  launch_beside(stream, numbers);
   CHECK(cudaStreamEndCapture(stream, &graph));
   std::size_t nodes = 0;
   CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
@@ -368,6 +387,16 @@ void run_trap() {
 
 void run_absent() { CHECK(cudaCreateTextureObject(nullptr, nullptr, nullptr, nullptr)); }
 
+// Freed by a destructor that runs when the main thread's own values have been destroyed.
+struct FreedAtExit {
+  ~FreedAtExit() {
+    if (memory != nullptr && cudaFree(memory) != 0) std::_Exit(3);
+  }
+  void* memory = nullptr;
+} freed_at_exit;
+
+void run_static() { CHECK(cudaMalloc(&freed_at_exit.memory, 4 * count)); }
+
 // Null pointers where the driver needs something are answered.
 void run_null() {
   constexpr int invalid_value = 1;
@@ -407,6 +436,7 @@ int main(int argc, char** argv) {
                                                            {"absent", run_absent},
                                                            {"bounds", run_bounds},
                                                            {"null", run_null},
+                                                           {"static", run_static},
                                                            {"machine", run_right}};
   const auto found = cases.find(argc > 1 ? argv[1] : "");
   if (found == cases.end()) return 2;

@@ -91,6 +91,9 @@ class EmulateProgram(unittest.TestCase):
         self.assertIn("cudaErrorNoKernelImageForDevice", run.stdout)
         self.assertIn("machine code for sm_80; expected PTX that sm_90 runs: compile with -gencode", run.stderr)
 
+    def test_destructors_of_static_objects_may_free_memory(self):
+        self.assertEqual(emulate("static").returncode, 0)
+
     def test_null_pointers_are_answered(self):
         self.expect_right("null")
 

@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/thread_value.hpp"
 #include "drop_in/runtime/registry.hpp"
 
 namespace gemmery::drop_in::runtime {
@@ -15,7 +16,10 @@ struct CallConfiguration {
   std::size_t shared_bytes;
   cuda::Stream stream;
 };
-thread_local std::vector<CallConfiguration> configurations;  // between <<<>>> and the launch
+// Between <<<>>> and the launch.
+std::vector<CallConfiguration>& configurations() {
+  return thread_value<std::vector<CallConfiguration>>();
+}
 
 bool is_valid(const Extents& grid, const Extents& block) noexcept {
   constexpr std::uint64_t most_threads = 1024;
@@ -106,7 +110,7 @@ GEMMERY_CALLED_BY_NVCC unsigned __cudaPushCallConfiguration(Extents grid, Extent
                                                             cuda::Stream stream);
 unsigned __cudaPushCallConfiguration(Extents grid, Extents block, std::size_t shared_bytes,
                                      cuda::Stream stream) {
-  configurations.push_back({grid, block, shared_bytes, stream});
+  configurations().push_back({grid, block, shared_bytes, stream});
   return 0;
 }
 
@@ -115,13 +119,13 @@ GEMMERY_CALLED_BY_NVCC Error __cudaPopCallConfiguration(Extents* grid, Extents* 
                                                         cuda::Stream* stream);
 Error __cudaPopCallConfiguration(Extents* grid, Extents* block, std::size_t* shared_bytes,
                                  cuda::Stream* stream) {
-  if (configurations.empty()) return note(Error::invalid_configuration);
-  const CallConfiguration& last = configurations.back();
+  if (configurations().empty()) return note(Error::invalid_configuration);
+  const CallConfiguration& last = configurations().back();
   *grid = last.grid;
   *block = last.block;
   *shared_bytes = last.shared_bytes;
   *stream = last.stream;
-  configurations.pop_back();
+  configurations().pop_back();
   return Error::success;
 }
 

@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "core/thread_value.hpp"
 #include "emulator/memory/global_memory_insides.hpp"
 
 namespace gemmery::emulator {
@@ -169,8 +170,11 @@ GlobalMemory::Allocation* GlobalMemory::Insides::find_cached(std::uint64_t addre
     AllocationPointer allocation;
   };
   // A kernel accesses few operands; more entries would cost more than a search.
-  thread_local std::array<Entry, 4> recent;
-  thread_local std::size_t next_victim = 0;
+  struct Recent {
+    std::array<Entry, 4> entries;
+    std::size_t next_victim = 0;
+  };
+  auto& [recent, next_victim] = thread_value<Recent>();
   for (const Entry& each : recent) {
     if (each.memory == id && address - each.address < each.bytes &&
         !each.allocation->is_freed.load(std::memory_order_relaxed)) {

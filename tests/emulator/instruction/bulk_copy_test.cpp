@@ -88,6 +88,18 @@ TEST(BulkCopy, a_source_is_free_after_wait_group_read_and_not_before) {
   }
 }
 
+TEST(BulkCopy, a_block_that_leaves_its_stores_behind_is_a_fault_by_the_letter) {
+  CopyMachine machine;
+  const std::uint64_t out = machine.allocate(16);
+  const Fault fault = machine.fault_of(
+      "mov.u32 %r5, 7;\nst.shared.v4.b32 [%r1], {%r5, %r5, %r5, %r5};\n"
+      "fence.proxy.async.shared::cta;\n" +
+          store(16),
+      0, out);
+  EXPECT_EQ(fault.kind, FaultKind::early_exit) << fault.report();
+  EXPECT_TRUE(fault.is_by_the_letter);
+}
+
 TEST(BulkCopy, written_global_memory_is_known_after_the_wait_for_the_whole_group_only) {
   CopyMachine machine;
   const std::uint64_t in = machine.upload(random_words(4)), out = machine.allocate(16);
