@@ -30,6 +30,10 @@ class ScaleBinder;
 struct BoundCompanions {
   std::vector<Tensor> scales;
   std::optional<Tensor> zero_point;
+  // In arguments of one group: the first of its rows (columns of B) and of its k among those of all
+  // groups, which share blocks; and the k of all groups, 0 in other arguments.
+  std::int64_t first_row = 0, first_k = 0;
+  std::int64_t all_k = 0;
 };
 
 // The options of a GEMM besides A, B, out and the accumulator type.

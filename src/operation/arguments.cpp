@@ -142,7 +142,8 @@ void GemmArguments::bind_companions(const ScaledOperand& A, const ScaledOperand&
         {.batch = problem_.l,
          .rows = is_a ? a_.extent(1) : b_.extent(2),
          .k = a_.extent(2),
-         .are_rows_ragged = operation::are_rows_ragged(problem_.groups, is_a)},
+         .are_rows_ragged = operation::are_rows_ragged(problem_.groups, is_a),
+         .is_k_ragged = operation::is_k_ragged(problem_.groups)},
         out_.device());
     memory = std::move(views.memory);
     types = std::move(views.types);

@@ -137,8 +137,8 @@ void check_form(const GemmProblem& problem) {
            "scale the operand beforehand, or the sums by an epilogue", ErrorKind::unsupported);
   const bool is_deep =
       needs_main_loop(problem.a_companions) || needs_main_loop(problem.b_companions);
-  if (is_deep && problem.groups)
-    refuse(name, "scales of rows or of the whole tensor, for groups",
+  if (is_deep && problem.groups && problem.groups->sizes == GroupSizes::list)
+    refuse(name, "scales of rows or of the whole tensor, for a list of problems",
            "scales of other blocks, or a zero point", "", ErrorKind::unsupported);
   check_indices_of_groups(problem);
   if (is_deep && !is_of_fp8_or_native(problem.math))
@@ -255,12 +255,17 @@ bool are_rows_ragged(const std::optional<Groups>& groups, bool is_a) noexcept {
   return groups && groups->share_tensors() && groups->ragged == (is_a ? Ragged::m : Ragged::n);
 }
 
+bool is_k_ragged(const std::optional<Groups>& groups) noexcept {
+  return groups && groups->share_tensors() && groups->ragged == Ragged::k;
+}
+
 OperandExtents operand_extents(const GemmProblem& problem, bool is_a) noexcept {
   const ProductExtents extents = product_extents(problem);
   return {.batch = problem.l,
           .rows = is_a ? extents.a.rows : extents.b.columns,
           .k = is_a ? extents.a.columns : extents.b.rows,
-          .are_rows_ragged = are_rows_ragged(problem.groups, is_a)};
+          .are_rows_ragged = are_rows_ragged(problem.groups, is_a),
+          .is_k_ragged = is_k_ragged(problem.groups)};
 }
 
 ScaleBlock settle_block(ScaleBlock block, ScaleLayout layout,
@@ -273,7 +278,9 @@ ScaleBlock settle_block(ScaleBlock block, ScaleLayout layout,
 
 MatrixExtents companion_extents(ScaleBlock block, ScaleLayout layout,
                                 const OperandExtents& extents) noexcept {
-  const std::int64_t batch = extents.are_rows_ragged && block.rows != 0 ? 1 : extents.batch;
+  const bool is_shared =
+      (extents.are_rows_ragged && block.rows != 0) || (extents.is_k_ragged && block.k != 0);
+  const std::int64_t batch = is_shared ? 1 : extents.batch;
   const std::int64_t rows = count_blocks(extents.rows, block.rows);
   const std::int64_t blocks = count_blocks(extents.k, block.k);
   if (layout == ScaleLayout::swizzled_128x4) return {batch, 1, padded_count(rows, blocks)};

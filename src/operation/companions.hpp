@@ -21,18 +21,21 @@ namespace gemmery::operation {
 inline constexpr std::size_t most_scales = 2;
 
 // The extents of an operand: `rows` are those of A, columns of B. Its companions have up to `batch`
-// matrices; one only if they have values for rows that are divided among groups
-// (`are_rows_ragged`).
+// matrices; one only if they have values for rows, or for blocks of k, that are divided among
+// groups
+// (`are_rows_ragged`, `is_k_ragged`).
 struct OperandExtents {
   std::int64_t batch = 1;
   std::int64_t rows = 0;
   std::int64_t k = 0;
   bool are_rows_ragged = false;
+  bool is_k_ragged = false;
 };
 OperandExtents operand_extents(const GemmProblem& problem, bool is_a) noexcept;
 
 // True if the groups divide the rows of A (columns of B) among them.
 bool are_rows_ragged(const std::optional<Groups>& groups, bool is_a) noexcept;
+bool is_k_ragged(const std::optional<Groups>& groups) noexcept;
 
 // A block that reaches over a whole extent gets 0 there; one of swizzled scales keeps its row.
 ScaleBlock settle_block(ScaleBlock block, ScaleLayout layout,

@@ -217,6 +217,25 @@ Tensor reduced_part(const Tensor& view, const GemmProblem& problem, const Box& b
              .columns = is_of_columns ? box.n : masked_extent(view.extent(2), problem.n, box.n)});
 }
 
+// The companions of one group; blocks are still those of all groups.
+BoundCompanions companion_part(BoundCompanions memory, OperandCompanions& types,
+                               std::int64_t group) {
+  const auto take = [&](Tensor& view, CompanionType& type) {
+    view = part_of(
+        view, {.batch = batch_in(view, group), .rows = view.extent(1), .columns = view.extent(2)});
+    type.values.batch_stride = 0;
+  };
+  for (std::size_t i = 0; i < memory.scales.size(); ++i) take(memory.scales[i], types.scales[i]);
+  if (memory.zero_point) take(*memory.zero_point, *types.zero_point);
+  return memory;
+}
+
+void set_origin(BoundCompanions& memory, std::int64_t row, std::int64_t k, std::int64_t all_k) {
+  memory.first_row = row;
+  memory.first_k = k;
+  memory.all_k = all_k;
+}
+
 }  // namespace
 
 std::vector<GroupSlice> read_groups(const GemmProblem& problem, const GroupIndices& sizes) {
@@ -264,6 +283,10 @@ GemmArguments GroupSlicer::operator()(const GroupSlice& slice) const {
   own.out_ =
       part(own.out_, {.row = box.row, .column = box.column, .rows = box.m, .columns = box.n});
   if (own.c_) *own.c_ = addend_part(*own.c_, box, slice.group);
+  own.a_companions_ = companion_part(own.a_companions_, own.problem_.a_companions, slice.group);
+  own.b_companions_ = companion_part(own.b_companions_, own.problem_.b_companions, slice.group);
+  set_origin(own.a_companions_, box.row, box.depth, problem.k);
+  set_origin(own.b_companions_, box.column, box.depth, problem.k);
   own.problem_.groups.reset();
   own.problem_.l = 1;
   own.problem_.m = box.m;

@@ -11,9 +11,9 @@ import unittest
 from grouped_rows_test import ROOT, TEST, rows_of
 
 PAGE = ROOT / "docs" / "scaled-rows.md"
-SOURCES = ["api/scaled_test.cpp", "api/scaled_rows_test.cpp", "providers/templates/sm80/mixed_emulated_test.cpp"]
+SOURCES = ["api/scaled_test.cpp", "api/scaled_rows_test.cpp", "api/scaled_groups_test.cpp", "providers/templates/sm80/mixed_emulated_test.cpp"]
 
-# The properties of the rows, in short. Rows 38 to 40 (blocks of k in groups), 47 and 48 (quantised outputs) and 57 are refused; 49 and 54 to 56 have no test yet.
+# The properties of the rows, in short. Rows 47 and 48 (quantised outputs) are refused; 49 and 54 to 56 have no test yet.
 PROMISES = {
     32: "one scale for a tensor, of A and of B, negative or 0; 8-bit floats of both kinds",
     33: "a scale of the result and amax, which is taken before it",
@@ -21,16 +21,20 @@ PROMISES = {
     35: "one row, one column; integers",
     36: "1x128 times 128x128, values of rows or of k adjacent; K is no multiple of 128",
     37: "128x128 times 1x128, 1x128 times 1x128",
+    38: "groups of rows with 1x128 times 128x128: scales follow the rows of A",
+    39: "masked groups: scales beyond the used rows are not used",
+    40: "groups along K, whose blocks of 1x128 groups may divide",
     41: "blocks of any shape, batches that share scales, K = 0",
     42: "MXFP8, linear and swizzled",
     43: "MX scales of 2^-127, 2^127 and NaN",
     44: "MXFP4",
     45: "NVFP4 with scales of both levels",
-    46: "MXFP8 times MXFP4",
+    46: "MXFP8 times MXFP4, also grouped",
     50: "integers of 4 bits in groups of k, with and without zero points",
     51: "integers of 8 bits with a scale for each channel, and zero points",
     52: "every code of 8-bit floats times 16-bit floats; NaN stays NaN",
     53: "every code of e2m1; MXFP4 and NVFP4 weights",
+    57: "grouped weights of int4 and MXFP4 times 16-bit floats",
 }
 
 # Failures reported by users of other libraries, and the rows that test for them.
@@ -59,7 +63,7 @@ def page():
         "",
         "Each row is a promise about [operands with scales](scaled.md), and the tests whose names have its number. `ScaledGemm` compares with the formula exactly, on the CPU;",
         "`ScaledRows` verifies every kernel of the CPU and, of the types that it takes, one of `simt` or `sm90` on an emulated H200 (a short run emulates a part; GEMMERY_SOAK=1 all);",
-        "`Sm80Mixed` and `Sm80Scaled` are on emulated devices. `tests/api/scaled_page_test.py --write` writes this page from the tests.",
+        "`ScaledGroups` compares groups with the formula exactly, on the CPU and by `simt` and `sm90` on an emulated H200; `Sm80Mixed` and `Sm80Scaled` are on emulated devices. `tests/api/scaled_page_test.py --write` writes this page from the tests.",
         "",
         "| row | promise | tests |",
         "|---|---|---|",

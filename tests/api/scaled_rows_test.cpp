@@ -204,6 +204,12 @@ TEST_F(ScaledRows, row_34_scales_of_rows) {
        "grouped_gemm 64x48x32 groups=3 masked=i32 a=bf16 scale_a=f32[row] scale_b=f32 out=bf16"});
 }
 
+TEST_F(ScaledRows, row_34_scales_of_rows_on_tensor_cores) {
+  expect({"gemm 65x72x136 a=e4m3 b=e4m3:c scale_a=f32[row] scale_b=f32[row] out=bf16"}, {"sm90"});
+  expect({"gemm 65x72x136 a=bf16 scale_a=f32[row] scale_b=f32 out=f32 c=f32 beta=2"},
+         {"sm80", "sm90"});
+}
+
 TEST_F(ScaledRows, row_35_one_row_one_column_and_integers) {
   expect({"gemm 1x72x136 a=e4m3 scale_a=f32[row] scale_b=f32[row] out=bf16",
           "gemm 65x1x136 a=e4m3 scale_a=f32[row] scale_b=f32[row] out=bf16",
@@ -257,6 +263,36 @@ TEST_F(ScaledRows, row_45_nvfp4_with_scales_of_both_levels) {
 TEST_F(ScaledRows, row_46_mxfp8_times_mxfp4) {
   expect({"gemm 33x66x96 a=e4m3 b=e2m1:c scale_a=e8m0[1x32]:swizzled scale_b=e8m0[1x32] out=f32"},
          {});
+}
+
+TEST_F(ScaledRows, row_46_mxfp8_times_mxfp4_of_groups) {
+  expect({"grouped_gemm 45x64x96 groups=3 ends=i32 a=e4m3 b=e2m1:c scale_a=e8m0[1x32] "
+          "scale_b=e8m0[1x32]:swizzled out=f32",
+          "grouped_gemm 384x64x96 groups=3 ends=i32/align=128 a=e2m1 b=e2m1:c "
+          "scale_a=e8m0[1x32]:swizzled scale_b=e8m0[1x32]:swizzled out=bf16"},
+         {});
+}
+
+TEST_F(ScaledRows, groups_with_scales_of_blocks) {
+  expect({"grouped_gemm 300x72x384 groups=5 ends=i32 a=e4m3 b=e4m3:c scale_a=f32[1x128]:m "
+          "scale_b=f32[128x128] out=bf16",
+          "grouped_gemm 64x136x320 groups=3 masked=i32 a=e4m3 b=e5m2:c scale_a=e8m0[1x32] "
+          "scale_b=e8m0[1x32]:swizzled out=bf16 epilogue=\"D = silu(accum)\"",
+          "grouped_gemm 72x136x640 groups=4 ragged=k ends=i32/align=128 a=e4m3 b=e4m3:c "
+          "scale_a=f32[1x128] scale_b=f32[1x128] out=f32",
+          "grouped_gemm 72x300x256 groups=4 ragged=n counts=i32/align=16 outside=zero a=e4m3 "
+          "b=e4m3:c scale_a=f32[128x128] scale_b=f32[128x128] out=f32"},
+         {"simt", "sm90"});
+}
+
+TEST_F(ScaledRows, row_57_grouped_weights_of_4_bits) {
+  expect({"grouped_gemm 32x48x64 groups=6 ends=i32 a=bf16 b=s4:c scale_b=bf16[1x32] out=bf16",
+          "grouped_gemm 70x64x128 groups=4 ends=i32 a=f16 b=u4:c scale_b=f16[1x64] "
+          "zero_b=u4[1x64] out=f32",
+          "grouped_gemm 70x64x128 groups=4 ends=i32 a=bf16 b=e2m1:c scale_b=e8m0[1x32] out=f32",
+          "grouped_gemm 16x64x128 groups=4 masked=i32 a=bf16 b=e2m1:c "
+          "scale_b=e8m0[1x32]:swizzled out=bf16"},
+         {"sm80"});
 }
 
 TEST_F(ScaledRows, row_50_integers_of_4_bits_in_groups) {

@@ -53,6 +53,10 @@ TEST(Scales, canonical_lines_print_as_they_were_read) {
            "gemm 64x256x512 a=e4m3 scale_a=f32[32x16]/strides=5,-40 out=f32",
            "grouped_gemm 100x64x256 groups=4 ends=i32 a=e4m3 scale_a=f32[row] scale_b=f32[row] "
            "out=bf16",
+           "grouped_gemm 100x64x256 groups=4 ends=i32 a=e4m3 scale_a=f32[1x128] "
+           "scale_b=f32[128x128] out=bf16",
+           "grouped_gemm 96x64x256 groups=4 ragged=k ends=i32 a=e4m3 scale_a=f32[1x32]:m "
+           "scale_b=e8m0[1x32]:swizzled out=f32",
            "gemm 4x4x4 a=f32 scale_a=f32[row] epilogue=\"D = accum + bias\" bias=f32[n]",
        }) {
     const ProblemLine read = parse_problem(line);
@@ -156,8 +160,8 @@ TEST(Scales, bad_lines_are_refused_by_name) {
            BadScale{"gemm 8x8x8 a=bf16 b=s8", "B", "scale"},
            BadScale{"conv2d_fprop 1x4x4x8 k=8 r=1 s=1 a=e4m3 scale_a=f32", "scale_a",
                     "convolution"},
-           BadScale{"grouped_gemm 8x8x8 groups=2 ends=i32 a=e4m3 scale_a=f32[1x4]", "scale_a",
-                    "groups"},
+           BadScale{"grouped_gemm 8x8x8 groups=2 list=host a=e4m3 scale_a=f32[1x4]", "scale_a",
+                    "a list of problems"},
            BadScale{"gemm 8x8x8 a=f32 scale_a=f32[row] epilogue=\"D = accum * scale_a\" "
                     "epilogue.scale_a=f32:scalar",
                     "scale_a", "another name"},

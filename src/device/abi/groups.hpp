@@ -63,6 +63,15 @@ struct IndexParams {
   unsigned extent;   // of the tensor: no element is beyond it
 };
 
+/// The same with scales and zero points. Their blocks count from the beginning of all groups.
+struct SimtScaledGroupParams {
+  SimtParams gemm;
+  GroupParams groups;
+  unsigned clears_outside;
+  CompanionsParams a;
+  CompanionsParams b;
+};
+
 /// The same for rows or columns that are found by indices.
 struct SimtIndexedParams {
   SimtParams gemm;

@@ -110,11 +110,20 @@ constexpr bool accepts_scales(const Sm80Design& design) {
   if (!is_scale(scales.scales[0]) || !is_scale(scales.scales[1])) return false;
   // With 64 accumulators and 64 of a group, two scales or a zero point spilled up to 120 bytes
   // (ptxas 13.0).
-  if (accumulators_per_thread(design) > 32 && (scales.scale_count > 1 || scales.has_zero_point)) return false;
+  if (accumulators_per_thread(design) > 32 && (scales.scale_count > 1 || scales.has_zero_point))
+    return false;
   if (!scales.has_zero_point) return true;
   const DType code = decodes_a(design) ? design.a : design.b;
   return is_integer(code) && is_integer(scales.zero_point) && bits_of(scales.zero_point) <= 8 &&
          (bits_of(scales.zero_point) == 4 || kind_of(scales.zero_point) == kind_of(code));
+}
+
+/// Groups of codes are found on the device, and have all elements of their rows.
+GEMMERY_HOST_DEVICE
+constexpr bool can_group_codes(const Sm80Design& design) {
+  const bool is_found =
+      design.groups == GroupSchedule::device || design.groups == GroupSchedule::persistent;
+  return is_found && !design.has_indices && !design.clears_outside;
 }
 
 /// True if the block has the threads that cp.async needs for a row.
@@ -213,7 +222,7 @@ constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 
     return Sm80Fault::groups;
   if (exceeds_registers_of_persistent_block(design)) return Sm80Fault::groups;
   if (!accepts_scales(design)) return Sm80Fault::scales;
-  if (is_mixed(design) && has_groups) return Sm80Fault::groups;
+  if (has_groups && is_mixed(design) && !can_group_codes(design)) return Sm80Fault::groups;
   if (!accepts_windows(design) || (is_mixed(design) && design.convolution != ConvolutionKind::none))
     return Sm80Fault::convolution;
   return design.has_indices && !accepts_indices(design) ? Sm80Fault::indices : Sm80Fault::none;

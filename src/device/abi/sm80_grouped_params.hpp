@@ -14,6 +14,13 @@ struct Sm80GroupedParams {
   GroupParams groups;
 };
 
+/// The same with scales of the operand that is decoded.
+struct Sm80ScaledGroupParams {
+  Sm80Params gemm;
+  GroupParams groups;
+  GroupedCompanionsParams scales;
+};
+
 /// The same with a table of groups from the host.
 struct Sm80GroupTableParams {
   Sm80Params gemm;

@@ -335,12 +335,13 @@ class SimtGemm {
         scale_words<design.a_companions, design.tile_m, design.tile_k,
                     abi::staged_pitch(design, design.tile_m), threads>(
             &block.a[0][0], *companions_.a,
-            {tile.batch, first_row(tile), params_.m, first_k, params_.k});
+            {tile.batch, first_row(tile), params_.m, origin_.k + first_k, origin_.k + params_.k});
       if constexpr (design.b_companions.are_used())
         scale_words<design.b_companions, design.tile_n, design.tile_k,
                     abi::staged_pitch(design, design.tile_n), threads>(
             &block.b[0][0], *companions_.b,
-            {tile.batch, first_column(tile), params_.n, first_k, params_.k});
+            {tile.batch, first_column(tile), params_.n, origin_.k + first_k,
+             origin_.k + params_.k});
       __syncthreads();  // waits for the scaled elements of all threads
     }
   }

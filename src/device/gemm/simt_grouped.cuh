@@ -69,7 +69,10 @@ __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params,
     SimtIndices indices{};
     if constexpr (design.indexed != abi::IndexedExtent::none)
       indices = {.gather = &params.gather, .scatter = &params.scatter};
-    SimtGemm<design> gemm(own, shared, origin, indices);
+    SimtCompanions companions{};
+    if constexpr (design.a_companions.are_used() || design.b_companions.are_used())
+      companions = {&params.a, &params.b};
+    SimtGemm<design> gemm(own, shared, origin, indices, {}, companions);
     visit(gemm, position,
           abi::RegionGroup{.ragged = ragged,
                            .group = tile.group,
@@ -85,7 +88,8 @@ __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params,
 }
 
 /// The kernel of grouped products: as above, any grid of blocks along x. `Params`:
-/// SimtGroupedParams, or SimtIndexedParams if the design finds elements by indices.
+/// SimtGroupedParams, SimtScaledGroupParams with scales, or SimtIndexedParams if the design finds
+/// elements by indices.
 template <abi::SimtDesign design, class Params>
 __device__ inline void simt_grouped_gemm(const Params& params) {
   for_each_grouped_simt_tile<design>(

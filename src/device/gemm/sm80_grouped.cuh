@@ -26,9 +26,13 @@
 namespace gemmery::device {
 
 /// The parameters of a design's kernel.
-template <bool has_table, bool has_indices>
+template <bool has_table, bool has_indices, bool has_scales = false>
 struct Sm80GroupParams {
   using Type = abi::Sm80GroupedParams;
+};
+template <>
+struct Sm80GroupParams<false, false, true> {
+  using Type = abi::Sm80ScaledGroupParams;
 };
 template <>
 struct Sm80GroupParams<true, false> {
@@ -44,7 +48,8 @@ struct Sm80GroupParams<true, true> {
 };
 template <abi::Sm80Design design>
 using Sm80GroupParamsOf =
-    typename Sm80GroupParams<design.groups == abi::GroupSchedule::host, design.has_indices>::Type;
+    typename Sm80GroupParams<design.groups == abi::GroupSchedule::host, design.has_indices,
+                             design.scales.are_used()>::Type;
 
 /// A block's tile; thread 0 keeps it in shared memory during the mainloop.
 struct KeptGroupTile {
@@ -183,7 +188,9 @@ __device__ __forceinline__ void for_each_grouped_sm80_tile(const Params& params,
     if constexpr (design.has_indices) tiles.find_rows(rows, tile);
     tiles.keep(in_shared, index, tile);
     abi::Sm80Params own = tiles.params_of(tile);
-    Sm80Gemm<design> gemm(own, shared, nullptr, tiles.place_of(tile), rows);
+    Sm80Windows windows{};
+    if constexpr (design.scales.are_used()) windows.scales = &params.scales;
+    Sm80Gemm<design> gemm(own, shared, nullptr, tiles.place_of(tile), rows, windows);
     UnitShares<abi::SplitMode::none> shares(own.split, own.k_blocks, 0);
     const TileShare share = shares.take();
     gemm.multiply_share(shares, share);

@@ -22,7 +22,8 @@ std::int64_t block_of(std::int64_t index, std::int64_t block) {
 }
 
 CompanionSource source_of(const CompanionType& type, const Tensor& view, std::int64_t batch,
-                          std::int64_t k) {
+                          const BoundCompanions& all, std::int64_t own_k) {
+  const std::int64_t k = all.all_k > 0 ? all.all_k : own_k;
   const MatrixView matrix = matrix_of(view, batch);
   const bool is_swizzled = type.layout == ScaleLayout::swizzled_128x4;
   const std::int64_t blocks = type.block.k == 0 ? 1 : (k + type.block.k - 1) / type.block.k;
@@ -32,14 +33,16 @@ CompanionSource source_of(const CompanionType& type, const Tensor& view, std::in
           .depth_block = type.block.k,
           .lane_stride = matrix.row_stride,
           .depth_stride = matrix.column_stride,
-          .tiles = is_swizzled ? abi::swizzled_tiles(blocks) : 0};
+          .tiles = is_swizzled ? abi::swizzled_tiles(blocks) : 0,
+          .first_lane = all.first_row,
+          .first_depth = all.first_k};
 }
 
 }  // namespace
 
 double CompanionSource::at(std::int64_t lane, std::int64_t depth) const {
-  const std::int64_t row = block_of(lane, lane_block);
-  const std::int64_t column = block_of(depth, depth_block);
+  const std::int64_t row = block_of(first_lane + lane, lane_block);
+  const std::int64_t column = block_of(first_depth + depth, depth_block);
   const std::int64_t index = tiles > 0 ? abi::swizzled_offset(row, column, tiles)
                                        : row * lane_stride + column * depth_stride;
   return load(dtype, data, index);
@@ -49,7 +52,9 @@ std::int64_t PanelCompanions::next_change(std::int64_t depth, std::int64_t end) 
   std::int64_t next = end;
   const auto stop_at = [&](const CompanionSource& source) {
     if (source.depth_block > 0)
-      next = std::min(next, (depth / source.depth_block + 1) * source.depth_block);
+      next = std::min(next,
+                      ((source.first_depth + depth) / source.depth_block + 1) * source.depth_block -
+                          source.first_depth);
   };
   for (int i = 0; i < scale_count; ++i) stop_at(scales[static_cast<std::size_t>(i)]);
   if (zero_point) stop_at(*zero_point);
@@ -75,11 +80,12 @@ PanelCompanions panel_companions(const GemmArguments& arguments, bool is_a, std:
   const BoundCompanions& memory = is_a ? arguments.a_companions() : arguments.b_companions();
   PanelCompanions companions;
   for (std::size_t i = 0; i < types.scales.size(); ++i) {
-    companions.scales[i] = source_of(types.scales[i], memory.scales[i], batch, problem.k);
+    companions.scales[i] = source_of(types.scales[i], memory.scales[i], batch, memory, problem.k);
     ++companions.scale_count;
   }
   if (types.zero_point)
-    companions.zero_point = source_of(*types.zero_point, *memory.zero_point, batch, problem.k);
+    companions.zero_point =
+        source_of(*types.zero_point, *memory.zero_point, batch, memory, problem.k);
   return companions;
 }
 

@@ -18,6 +18,8 @@ struct CompanionSource {
   std::int64_t lane_block = 0, depth_block = 0;
   std::int64_t lane_stride = 0, depth_stride = 0;  // from block to block
   std::int64_t tiles = 0;                          // along k if it is swizzled, otherwise 0
+  // Of the matrix, where blocks count from others: a part of rows or k that groups share.
+  std::int64_t first_lane = 0, first_depth = 0;
 
   double at(std::int64_t lane, std::int64_t depth) const;
 };

@@ -18,7 +18,7 @@ abi::CompanionParams companion_params(const CompanionType& type, const Tensor& v
                                       std::int64_t k) {
   const std::int64_t blocks = type.block.k == 0 ? 1 : (k + type.block.k - 1) / type.block.k;
   return {.data = values.data(),
-          .batch_stride = type.values.batch_stride,
+          .batch_stride = values.extent(0) == 1 ? 0 : type.values.batch_stride,
           .row_stride = type.values.row_stride,
           .k_stride = type.values.column_stride,
           .tiles = type.layout == ScaleLayout::swizzled_128x4 ? abi::swizzled_tiles(blocks) : 0,

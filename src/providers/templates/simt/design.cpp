@@ -279,7 +279,8 @@ std::optional<SimtParts> parse_simt_name(std::string_view name) {
   if (!tile || !is_nonzero(*tile)) return std::nullopt;
   const OperandRules& rules = name_parts->rules;
   const bool is_scaled = rules.a_companions.are_used() || rules.b_companions.are_used();
-  if (is_scaled && tile->form != SimtForm::gemm) return std::nullopt;
+  if (is_scaled && tile->form != SimtForm::gemm && tile->form != SimtForm::ordered)
+    return std::nullopt;
   if (!abi::is_legal(simt_design(name_parts->rules, *tile))) return std::nullopt;
   return SimtParts{.rules = name_parts->rules, .tile = *tile, .epilogue = name_parts->epilogue};
 }

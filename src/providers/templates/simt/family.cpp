@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "kernel/rules.hpp"
+#include "operation/companions.hpp"
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/conv_windows.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
@@ -35,6 +36,10 @@ std::string find_conv_failure(const GemmProblem& problem) {
 }
 
 std::string find_size_failure(const GemmProblem& problem) {
+  if (operation::has_companions(problem) &&
+      (problem.groups->are_on_host || problem.groups->have_indices()))
+    return "groups: expected sizes in device memory, and elements in their groups' order, beside "
+           "scales that vary along k, got others";
   if (is_list(*problem.groups)) return find_list_failure(problem);
   if (!problem.groups->are_on_host) return {};
   return find_table_failure(problem, sizeof(abi::SimtGroupTableParams));
@@ -254,7 +259,7 @@ DType accumulator_of(SimtArithmetic arithmetic) {
 }  // namespace
 
 bool SimtFamily::takes_companions(const GemmProblem& problem) const noexcept {
-  return !problem.groups && !problem.convolution;
+  return !problem.convolution;
 }
 
 bool SimtFamily::takes_groups(const Groups& groups) const noexcept {

@@ -90,6 +90,7 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const unsigned tile_rows = tile_rows_of(problem, design);
   const unsigned tile_columns = abi::tiles_along(gemm.n, design.tile_n);
   const bool clears_rest = problem.groups && clears_outside(*problem.groups);
+  const bool is_scaled = design.a_companions.are_used() || design.b_companions.are_used();
   unsigned group_tiles = 0;
   if (design.indexed != abi::IndexedExtent::none) {
     group_tiles = most_tiles({.m = design.tile_m, .n = design.tile_n}, problem);
@@ -110,6 +111,14 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
     // At least one block. To clear elements of no group, as many as if groups filled out.
     group_tiles = clears_rest ? most_tiles({.m = design.tile_m, .n = design.tile_n}, problem)
                               : std::max(params.table.rows[params.groups.count].first_tile, 1U);
+  } else if (problem.groups && is_scaled) {
+    group_tiles = most_tiles({.m = design.tile_m, .n = design.tile_n}, problem);
+    plan.set_parameters(abi::SimtScaledGroupParams{
+        .gemm = gemm,
+        .groups = group_params(arguments),
+        .clears_outside = clears_rest ? 1U : 0U,
+        .a = companions_params(problem.a_companions, arguments.a_companions(), problem.k),
+        .b = companions_params(problem.b_companions, arguments.b_companions(), problem.k)});
   } else if (problem.groups) {
     group_tiles = most_tiles({.m = design.tile_m, .n = design.tile_n}, problem);
     plan.set_parameters(abi::SimtGroupedParams{
@@ -121,7 +130,7 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
           abi::SimtPhaseParams{.conv = conv, .phases = phase_params(problem, design.tile_m)});
     else
       plan.set_parameters(conv);
-  } else if (!problem.a_companions.empty() || !problem.b_companions.empty()) {
+  } else if (is_scaled) {
     plan.set_parameters(abi::SimtScaledParams{
         .gemm = gemm,
         .a = companions_params(problem.a_companions, arguments.a_companions(), problem.k),

@@ -92,7 +92,9 @@ struct ParamsText {
 ParamsText params_text(SimtForm form, const abi::SimtDesign& design) {
   const bool has_c = design.has_c;
   if (design.a_companions.are_used() || design.b_companions.are_used())
-    return {"SimtScaledParams", "simt_scaled_gemm", "simt_scaled"};
+    return form == SimtForm::ordered
+               ? ParamsText{"SimtScaledGroupParams", "simt_grouped_gemm", "simt_grouped"}
+               : ParamsText{"SimtScaledParams", "simt_scaled_gemm", "simt_scaled"};
   switch (form) {
     case SimtForm::gemm:
       return {"SimtParams", "simt_gemm"};

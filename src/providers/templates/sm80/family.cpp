@@ -68,6 +68,18 @@ std::string find_sm80_group_failure(const GemmProblem& problem) {
                                          : sizeof(abi::Sm80GroupTableParams));
 }
 
+// Why groups of a problem with codes are not supported; empty if they are, or there are none.
+std::string find_mixed_group_failure(const GemmProblem& problem) {
+  if (!problem.groups || !is_mixed_sm80(problem.a.dtype, problem.b.dtype)) return {};
+  const Groups& groups = *problem.groups;
+  if (groups.ragged == Ragged::k)
+    return "groups: expected ones along M or N beside codes, got groups along K";
+  if (groups.are_on_host || groups.have_indices() || clears_outside(groups))
+    return "groups: expected sizes in device memory, elements in their groups' order and untouched "
+           "elements outside, beside codes, got others";
+  return {};
+}
+
 // The first constraint on types that the whole family fails, in words; empty if it supports them.
 std::string find_type_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
@@ -82,10 +94,11 @@ std::string find_type_failure(const Query& query) {
         name(problem.a.dtype), name(problem.b.dtype), name(problem.accumulator),
         name(problem.math));
   }
-  if (is_mixed_sm80(problem.a.dtype, problem.b.dtype) && (problem.groups || problem.convolution))
-    return fmt::format("types: expected equal types in {}, got {} times {}",
-                       problem.groups ? "groups" : "a convolution", name(problem.a.dtype),
-                       name(problem.b.dtype));
+  if (is_mixed_sm80(problem.a.dtype, problem.b.dtype) && problem.convolution)
+    return fmt::format("types: expected equal types in a convolution, got {} times {}",
+                       name(problem.a.dtype), name(problem.b.dtype));
+  failure = find_mixed_group_failure(problem);
+  if (!failure.empty()) return failure;
   failure = find_sm80_scale_failure(problem);
   if (!failure.empty()) return failure;
   failure = find_output_failure(sm80_outputs(problem.accumulator), problem);
@@ -371,8 +384,9 @@ Status Sm80Family::supports(const Kernel& kernel, const Query& query) const {
     return status;
   if (Status status = check_schedule(tile, problem); !status) return status;
   if (Status status = check_convolution(kernel, problem); !status) return status;
-  if (std::string failure = find_sm80_scale_failure(problem); !failure.empty())
-    return Status::fail(std::move(failure));
+  for (const auto find_failure : {find_mixed_group_failure, find_sm80_scale_failure})
+    if (std::string failure = find_failure(problem); !failure.empty())
+      return Status::fail(std::move(failure));
   std::string misfit = find_misfit(kernel, query);
   return misfit.empty() ? Status::success() : Status::fail(std::move(misfit));
 }

@@ -187,7 +187,12 @@ unsigned set_table_parameters(const Sm80Launch& launch, const abi::GroupParams& 
 void set_group_parameters(const Sm80Launch& launch, const abi::GroupParams& groups,
                           runtime::LaunchPlan& plan) {
   const GemmArguments& arguments = launch.request.arguments;
-  if (launch.design.has_indices)
+  if (launch.design.scales.are_used())
+    plan.set_parameters(
+        abi::Sm80ScaledGroupParams{.gemm = launch.parameters(),
+                                   .groups = groups,
+                                   .scales = sm80_scale_params(arguments, launch.rules)});
+  else if (launch.design.has_indices)
     plan.set_parameters(abi::Sm80IndexedParams{.gemm = launch.parameters(),
                                                .groups = groups,
                                                .gather = gather_params(arguments),

@@ -84,7 +84,10 @@ KernelWords words_of(const abi::Sm80Design& design) {
   if (design.has_phases) return {"sm80_phases", "Sm80PhaseParams", "sm80_phase_gemm"};
   if (design.convolution != abi::ConvolutionKind::none)
     return {"sm80", "Sm80ConvParams", "sm80_conv_gemm"};
-  if (design.scales.are_used()) return {"sm80", "Sm80ScaledParams", "sm80_scaled_gemm"};
+  if (design.scales.are_used())
+    return design.groups == abi::GroupSchedule::none
+               ? KernelWords{"sm80", "Sm80ScaledParams", "sm80_scaled_gemm"}
+               : KernelWords{"sm80_grouped", "Sm80ScaledGroupParams", "sm80_grouped_gemm"};
   if (design.groups == abi::GroupSchedule::none) return {"sm80", "Sm80Params", "sm80_gemm"};
   if (design.groups == abi::GroupSchedule::list)
     return {"sm80_listed", design.has_c ? "ProblemListWithC" : "ProblemList", "sm80_list_gemm"};

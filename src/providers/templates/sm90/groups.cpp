@@ -11,6 +11,7 @@
 
 #include "device/abi/sm90_params.hpp"
 #include "kernel/forms.hpp"
+#include "operation/companions.hpp"
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/groups.hpp"
 #include "providers/templates/known_groups.hpp"
@@ -19,6 +20,7 @@
 #include "providers/templates/sm90/constraints.hpp"
 #include "providers/templates/sm90/prediction.hpp"
 #include "providers/templates/sm90/program.hpp"
+#include "providers/templates/sm90/scales.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -203,7 +205,8 @@ class GroupFit {
     if (stages == 0) return {GroupMisfit::shared_memory, tile};
     tile.stages = static_cast<std::uint8_t>(stages);
     tile.form = form_of(*problem_.groups);
-    const bool is_special = problem_.groups->have_indices() || is_list(*problem_.groups);
+    const bool is_special = problem_.groups->have_indices() || is_list(*problem_.groups) ||
+                            operation::has_companions(problem_);
     if (is_special && !abi::is_legal(sm90_design(rules_, tile)))
       return {GroupMisfit::indices, tile};
     return {GroupMisfit::none, tile};
@@ -282,6 +285,7 @@ void match_sm90_groups(const Family& family, const Query& query,
   const GemmProblem seen = seen_by(problem);
   const KnownGroups groups(query);
   const GemmProblem& average = groups.average();
+  const bool has_scales = operation::has_companions(problem);
   for (const OperandRules& layout : FittingLayouts(seen)) {
     if (has_copies(layout) || !find_program_misfit(layout, problem).empty() ||
         !find_index_misfit(layout, problem).empty())
@@ -289,7 +293,11 @@ void match_sm90_groups(const Family& family, const Query& query,
     const OperandRules rules = rules_for(layout, problem);
     const Sm90Prediction prediction(average, rules, query.device);
     const GroupFit fit(problem, seen, rules);
-    for (const Sm90Candidate& candidate : sm90_group_candidates(rules)) {
+    for (const Sm90Candidate& listed : sm90_group_candidates(rules)) {
+      const auto scaled =
+          has_scales ? with_scales(listed, rules, problem) : std::optional<Sm90Candidate>{};
+      if (has_scales && !scaled) continue;
+      const Sm90Candidate& candidate = scaled ? *scaled : listed;
       const auto [misfit, tile] = fit.fit(candidate);
       if (misfit != GroupMisfit::none) continue;
       const GroupTileExtents extents = extents_in_out(candidate.tile, is_turned(rules));

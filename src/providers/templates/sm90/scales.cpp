@@ -23,13 +23,17 @@ std::int32_t scaled_k_of(const GemmProblem& problem) noexcept {
   std::int32_t k = k_of_stage;
   for (const OperandCompanions* const companions : {&problem.a_companions, &problem.b_companions})
     for (const CompanionType& scale : companions->scales) k = std::gcd(k, scale.block.k);
-  return k;
+  return operation::is_k_ragged(problem.groups) ? std::gcd(k, problem.groups->alignment) : k;
 }
 
-// True if a tile's rows (columns), as many as that, always have one scale in common.
-bool is_shared(const OperandCompanions& companions, int extent) noexcept {
+// True if a tile's rows (columns of B), as many as that, always have one scale in common. Those of
+// groups begin anywhere.
+bool is_shared(const GemmProblem& problem, bool is_a, int extent) noexcept {
+  const bool is_ragged = operation::are_rows_ragged(problem.groups, is_a);
+  const OperandCompanions& companions = is_a ? problem.a_companions : problem.b_companions;
   return std::ranges::all_of(companions.scales, [&](const CompanionType& scale) {
-    return scale.layout == ScaleLayout::strided && scale.block.rows % extent == 0;
+    return scale.layout == ScaleLayout::strided &&
+           (is_ragged ? scale.block.rows == 0 : scale.block.rows % extent == 0);
   });
 }
 
@@ -37,10 +41,8 @@ bool is_shared(const OperandCompanions& companions, int extent) noexcept {
 bool suffice(abi::ScaleVectors vectors, const Sm90Tile& tile, const OperandRules& rules,
              const GemmProblem& problem) noexcept {
   const bool turned = is_turned(rules, tile);
-  if (vectors == abi::ScaleVectors::rows)
-    return is_shared(turned ? problem.a_companions : problem.b_companions, tile.n);
-  if (vectors == abi::ScaleVectors::columns)
-    return is_shared(turned ? problem.b_companions : problem.a_companions, tile.m);
+  if (vectors == abi::ScaleVectors::rows) return is_shared(problem, turned, tile.n);
+  if (vectors == abi::ScaleVectors::columns) return is_shared(problem, !turned, tile.m);
   return vectors == abi::ScaleVectors::both;
 }
 
@@ -70,7 +72,16 @@ std::string find_sm90_scale_failure(const GemmProblem& problem) {
     return "math: expected fp8_promoted with scales of blocks along k, got fp8_fast";
   if (problem.a_companions.zero_point || problem.b_companions.zero_point)
     return "zero point: expected none of 8-bit floats, got one";
-  if (const std::int32_t k = scaled_k_of(problem); k % k_of_wgmma != 0)
+  if (problem.groups && (problem.groups->are_on_host || problem.groups->have_indices()))
+    return "groups: expected sizes in device memory, and elements in their groups' order, beside "
+           "scales of blocks along k, got others";
+  const std::int32_t k = scaled_k_of(problem);
+  if (operation::is_k_ragged(problem.groups) && problem.groups->alignment % k_of_wgmma != 0)
+    return fmt::format(
+        "groups: expected a multiple of {} as the alignment of groups along k beside "
+        "scales of blocks along k, got {}",
+        k_of_wgmma, problem.groups->alignment);
+  if (k % k_of_wgmma != 0)
     return fmt::format(
         "scales: expected blocks of a multiple of {} along k, got some that agree in "
         "{} only",
