@@ -83,19 +83,24 @@ __device__ __forceinline__ const abi::IndexParams& scatter_of(const abi::Sm90Par
 
 /// Prefetches a share of a matrix into L2 during the mainloop, for the reads of the epilogue.
 /// `first`: the share's first element; a row has `row_bytes` of it, of which `bytes_left` exist,
-/// and `rows_left` rows exist. All threads of a warpgroup call it.
+/// and `rows_left` rows exist. All threads of a warpgroup call it. A thread prefetches the same
+/// line of every n-th row; the loop is not unrolled, which would take a tenth of a kernel's compile
+/// time.
 template <int rows, int row_bytes>
 __device__ __forceinline__ void prefetch_share(const char* first, abi::Int64 step_bytes,
                                                unsigned rows_left, abi::Int64 bytes_left,
                                                unsigned thread) {
   constexpr unsigned line_bytes = 128;
   constexpr unsigned lines = (row_bytes + line_bytes - 1) / line_bytes;
-#pragma unroll
-  for (unsigned index = thread; index < rows * lines; index += abi::warpgroup_threads) {
-    const unsigned row = index / lines;
-    const unsigned byte = index % lines * line_bytes;
-    if (row < rows_left && byte < bytes_left)
-      ptx::prefetch_global_l2(first + row * step_bytes + byte);
+  constexpr unsigned rows_at_once = abi::warpgroup_threads / lines;
+  const unsigned byte = thread % lines * line_bytes;
+  unsigned row = thread / lines;
+  if (row >= rows_at_once || byte >= bytes_left) return;
+  const char* line = first + row * step_bytes + byte;
+#pragma unroll 1
+  for (; row < min(rows_left, unsigned{rows}); row += rows_at_once) {
+    ptx::prefetch_global_l2(line);
+    line += rows_at_once * step_bytes;
   }
 }
 

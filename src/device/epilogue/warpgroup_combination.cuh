@@ -9,6 +9,7 @@
 #include <device/epilogue/scattered_rows.cuh>
 #include <device/ptx/fence.cuh>
 #include <device/ptx/memory.cuh>
+#include <device/ptx/scaled_sums.cuh>
 #include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
 
@@ -83,28 +84,35 @@ class AddendReader {
     ptx::pin(first_);  // otherwise the compiler recomputes it for every staging tile
   }
 
-  /// values += beta * c; `eight` counts columns by 8, `half` is 1 for the second of a lane's rows.
-  __device__ __forceinline__ void add(Compute (&values)[2], int eight, int half) const {
-    const char* const source =
-        row_of(half) + offset_of(static_cast<unsigned>(8 * eight)) * element_bytes;
-    const int left = columns_left_[half];
+  /// values = alpha * values + beta * c for two adjacent columns of a lane's two rows; `eight`
+  /// counts columns by 8.
+  __device__ __forceinline__ void combine(Compute (&values)[2][2], Compute alpha, int eight) const {
+    const abi::Int64 offset = offset_of(static_cast<unsigned>(8 * eight)) * element_bytes;
     if constexpr (design.has_any_c) {
 #pragma unroll
-      for (int column = 0; column < 2; ++column) {
-        const auto element = ptx::ld_global_if_above<element_bytes>(
-            left, 8 * eight + column,
-            source + offset_of(static_cast<unsigned>(column)) * element_bytes, {});
-        values[column] += beta() * decode<design.c, Compute>(element, 0);
-      }
-      return;
+      for (int half = 0; half < 2; ++half) combine_row(values[half], alpha, eight, half, offset);
+    } else {
+      ptx::add_scaled<design.c>(values, alpha, beta(),
+                                {.source = {row_of(0) + offset, row_of(1) + offset},
+                                 .left = {columns_left_[0], columns_left_[1]},
+                                 .bound = 8 * eight + 1,
+                                 .last = {last_[0].words[0], last_[1].words[0]}});
     }
-    const auto pair = ptx::ld_global_if_above<2 * element_bytes>(left, 8 * eight + 1, source,
-                                                                 {{last_[half].words[0]}});
-    values[0] += beta() * decode<design.c, Compute>(pair, 0);
-    values[1] += beta() * decode<design.c, Compute>(pair, 1);
   }
 
  private:
+  /// The same for one row of a C of any strides.
+  __device__ __forceinline__ void combine_row(Compute (&values)[2], Compute alpha, int eight,
+                                              int half, abi::Int64 offset) const {
+#pragma unroll
+    for (int column = 0; column < 2; ++column) {
+      const auto element = ptx::ld_global_if_above<element_bytes>(
+          columns_left_[half], 8 * eight + column,
+          row_of(half) + offset + offset_of(static_cast<unsigned>(column)) * element_bytes, {});
+      values[column] = alpha * values[column] + beta() * decode<design.c, Compute>(element, 0);
+    }
+  }
+
   static constexpr int element_bytes = abi::bytes_of(design.c);
   static constexpr unsigned second_row = abi::second_row_distance(design);
 
@@ -171,11 +179,14 @@ class WarpgroupLinearCombination {
       return !design.has_c && alpha_ == 1;
     }
     __device__ __forceinline__ void finish(Compute (&values)[2][2], int eight) const {
+      if constexpr (design.has_c) {
+        addend_.combine(values, alpha_, eight);
+      } else {
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        values[half][0] *= alpha_;
-        values[half][1] *= alpha_;
-        if constexpr (design.has_c) addend_.add(values[half], eight, half);
+        for (int half = 0; half < 2; ++half) {
+          values[half][0] *= alpha_;
+          values[half][1] *= alpha_;
+        }
       }
     }
     __device__ static void begin_staging(int) {}

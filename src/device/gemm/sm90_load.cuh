@@ -46,11 +46,22 @@ class Sm90Load {
     ptx::prefetch_tensormap(params_.b);
   }
 
-  /// All threads call it, before the first copy and a barrier of the block.
+  /// Clears the bytes that no copy fills, since an operand may be smaller than its tile. All
+  /// threads call it, before the first copy and a barrier of the block.
   __device__ __forceinline__ void clear_stages() const {
-    if constexpr (!design.gathers_rows)
-      clear_stages<abi::a_tile_bytes(design)>(shared_.a, params_.a_bytes);
-    clear_stages<abi::b_tile_bytes(design)>(shared_.b, params_.b_bytes);
+    constexpr unsigned a_bytes = design.gathers_rows ? 0 : abi::a_tile_bytes(design);
+    constexpr unsigned b_bytes = abi::b_tile_bytes(design);
+    const unsigned a_brought = design.gathers_rows ? 0 : params_.a_bytes;
+    const unsigned b_brought = params_.b_bytes;
+    if (a_brought + b_brought == a_bytes + b_bytes) return;
+    const unsigned a = ptx::cvta_shared(&shared_.a) + a_brought;
+    const unsigned b = ptx::cvta_shared(&shared_.b) + b_brought;
+#pragma unroll 1
+    for (unsigned stage = 0; stage < design.stages; ++stage) {
+      clear(a + stage * sizeof shared_.a[0], a_bytes - a_brought);
+      clear(b + stage * sizeof shared_.b[0], b_bytes - b_brought);
+    }
+    ptx::fence_proxy_async();
   }
 
   struct Tile {
@@ -175,20 +186,14 @@ class Sm90Load {
     return sources;
   }
 
-  /// Clears, once, the bytes that no copy fills, since an operand may be smaller than its tile. The
-  /// loops have few iterations. Unrolled four times they were an eighth of a kernel's code.
-  template <unsigned tile_bytes, int stages, int stage_bytes>
-  __device__ static void clear_stages(char (&operand)[stages][stage_bytes], unsigned brought) {
-    if (brought == tile_bytes) return;
+  /// Clears bytes of shared memory; the block's threads share them. The loop has few iterations:
+  /// unrolled four times it was a sixteenth of a kernel's code.
+  __device__ __forceinline__ static void clear(unsigned shared, unsigned bytes) {
     constexpr unsigned zeros[4] = {};
-    constexpr unsigned step = abi::thread_count(design) * sizeof zeros;
 #pragma unroll 1
-    for (unsigned byte = brought + threadIdx.x * sizeof zeros; byte < tile_bytes; byte += step) {
-#pragma unroll 1
-      for (int stage = 0; stage < stages; ++stage)
-        ptx::st_shared_v4(ptx::cvta_shared(&operand[stage]) + byte, zeros);
-    }
-    ptx::fence_proxy_async();
+    for (unsigned byte = threadIdx.x * sizeof zeros; byte < bytes;
+         byte += abi::thread_count(design) * sizeof zeros)
+      ptx::st_shared_v4(shared + byte, zeros);
   }
 
   const abi::Sm90Params& params_;
