@@ -2,6 +2,7 @@
 // gemmery emulate PROGRAM: runs a CUDA program unchanged on emulated devices and reports its
 // faults.
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <map>
 #include <sstream>
@@ -45,6 +46,7 @@ struct ProgramRuns {
   std::uint64_t launches = 0;
   int exit_code = 0;  // of the first run that failed
   int signal = 0;     // that ended a run
+  int interrupted_by = 0;
   std::vector<std::string> refusals;
   std::map<std::string, std::size_t> places;  // of the report's findings
 };
@@ -75,6 +77,7 @@ void add(ProgramRuns& runs, EmulatedProcessResult result) {
   runs.launches += result.launches;
   if (runs.exit_code == 0) runs.exit_code = result.exit_code;
   if (runs.signal == 0) runs.signal = result.signal;
+  if (runs.interrupted_by == 0) runs.interrupted_by = result.interrupted_by;
 }
 
 ProgramRuns run_all(const Options& all, bool keeps_output_free) {
@@ -88,7 +91,7 @@ ProgramRuns run_all(const Options& all, bool keeps_output_free) {
                           .keeps_output_free = keeps_output_free};
   for (int run = 0; run < std::max(options.schedules, 1); ++run, ++process.seed) {
     add(runs, run_emulated(process));
-    if (runs.report.timed_out) break;
+    if (runs.report.timed_out || runs.interrupted_by != 0) break;
     if (options.stops_at_first && !runs.report.findings.empty()) break;
   }
   return runs;
@@ -142,6 +145,11 @@ ExitCode emulate_program(const Options& options, Output& output) {
   if (!options.emulate.rules.empty())
     suppress_findings(runs.report, read_text(options.emulate.rules), options.emulate.rules);
   write_report(runs, options, output);
+  if (runs.interrupted_by != 0) {
+    output.flush();
+    std::signal(runs.interrupted_by, SIG_DFL);
+    std::raise(runs.interrupted_by);  // after the report, as if it had ended this process at once
+  }
   return exit_code_of(runs);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -90,6 +91,51 @@ class TemporaryFile {
 
  private:
   std::string path_;
+};
+
+// What the handler below reads and writes.
+volatile std::sig_atomic_t child_in_wait = 0;
+volatile std::sig_atomic_t signal_to_us = 0;
+
+void pass_on(int signal) {
+  signal_to_us = signal;
+  if (child_in_wait > 0) kill(static_cast<pid_t>(child_in_wait), signal);
+}
+
+// While it lives, signals that would end this process are passed on to the program that is run,
+// which then ends first.
+class SignalsPassedOn {
+ public:
+  SignalsPassedOn() {
+    signal_to_us = 0;
+    struct sigaction action {};
+    action.sa_handler = pass_on;
+    for (std::size_t index = 0; index < signals.size(); ++index)
+      install(signals[index], action, before_[index]);
+  }
+  SignalsPassedOn(const SignalsPassedOn&) = delete;
+  SignalsPassedOn& operator=(const SignalsPassedOn&) = delete;
+  ~SignalsPassedOn() {
+    child_in_wait = 0;
+    for (std::size_t index = 0; index < signals.size(); ++index)
+      sigaction(signals[index], &before_[index], nullptr);
+  }
+
+  void go_to(pid_t child) const noexcept {
+    child_in_wait = child;
+    if (signal_to_us != 0) kill(child, signal_to_us);
+  }
+  int received() const noexcept { return signal_to_us; }
+
+ private:
+  // A signal that is ignored stays so.
+  static void install(int signal, const struct sigaction& action, struct sigaction& before) {
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
+  }
+
+  static constexpr std::array<int, 3> signals{SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, signals.size()> before_{};
 };
 
 pid_t start(const EmulatedProcess& process, std::vector<std::string> environment) {
@@ -214,12 +260,15 @@ EmulatedProcessResult run_emulated(const EmulatedProcess& process) {
   const TemporaryFile record;
   const std::string folder = find_libraries();
   EmulatedProcessResult result;
+  const SignalsPassedOn signals;
   const pid_t child =
       start(process, environment_with({{"LD_LIBRARY_PATH", loader_path(folder)},
                                        {"GEMMERY_EMULATED_DEVICES", process.devices},
                                        {"GEMMERY_EMULATOR_SEED", std::to_string(process.seed)},
                                        {"GEMMERY_EMULATION_RECORD", record.path()}}));
+  signals.go_to(child);
   const int status = wait_for(child, process.timeout_s, result.timed_out);
+  result.interrupted_by = signals.received();
   result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   result.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   read_records(record.path(), result);

@@ -22,6 +22,7 @@ struct EmulatedProcessResult {
   int exit_code = 0;  // 128 + the signal that ended it
   bool timed_out = false;
   int signal = 0;  // that ended it; findings are known then, but not how often they occurred
+  int interrupted_by = 0;  // the signal to this process, which was passed on
   std::uint64_t launches = 0;
   std::uint64_t warp_instructions = 0, lane_instructions = 0;
   // One for each place, with the key of the place in the same order.

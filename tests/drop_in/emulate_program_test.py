@@ -7,6 +7,7 @@ usage: emulate_program_test.py GEMMERY PROGRAM
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -55,6 +56,20 @@ class EmulateProgram(unittest.TestCase):
         self.assertEqual(run.stdout, "right\n")
         self.assertIn("race: ", run.stderr)
         self.assertIn("st.global.f32 [%rd1]", run.stderr)
+
+    def test_what_ends_it_ends_the_program_too(self):
+        for ending in (signal.SIGINT, signal.SIGTERM):
+            run = subprocess.Popen(
+                [GEMMERY, "emulate", "sh", "-c", "echo $$; exec sleep 100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            )  # fmt: skip
+            program = int(run.stdout.readline())
+            run.send_signal(ending)
+            _, said = run.communicate(timeout=60)
+            self.assertEqual(run.returncode, -ending, said)
+            self.assertIn("no findings", said)
+            with self.assertRaises(ProcessLookupError):
+                os.kill(program, 0)
 
     def test_records(self):
         run = emulate("race", options=["--json", "--seeds", "2", "--seed", "5"])
