@@ -424,7 +424,7 @@ class Documentation(unittest.TestCase):
         ]
         self.assertGreater(len(lines), 4)
         for line in lines:
-            problem = re.split(r"\s{2,}| --", line)[0]
+            problem = re.split(r"\s{2,}| --| \\$", line)[0]
             with self.subTest(problem):
                 done = run("explain", "--device", "cpu", problem)
                 self.assertEqual(done.returncode, SERVED, done.stderr)
@@ -1077,13 +1077,13 @@ class Inspect(WithNvrtc):
             (("--source", "--ptx", *self.PROBLEM), "--source"),
             (("--inline", *self.PROBLEM), "--source"),
             (("gemm", "64x64x64", "a=f32", "--device", "cpu"), "the target of a GPU"),
-            (("nowhere.gemmery",), "nowhere.gemmery"),
             (("docs/cli.md", "--target", "sm_90"), "with a file"),
         ):
             with self.subTest(words):
                 done = run("inspect", *words)
                 self.assertEqual(done.returncode, BAD_INPUT, done.stderr)
                 self.assertIn(text, done.stderr)
+        self.assertEqual(run("inspect", "nowhere.gemmery").returncode, FAILED)
 
 
 # Unlike time on a clock, what a process used does not grow with other work on the machine.
