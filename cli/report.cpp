@@ -109,17 +109,24 @@ Html figures(const BenchRecord& record) {
   return table.html();
 }
 
+// Records of races have no peaks.
+std::string roofline_words(const BenchRecord& record) {
+  const bool has_peaks = std::ranges::any_of(
+      record.rows, [](const BenchRow& row) { return row.arithmetic_us > 0 || row.memory_us > 0; });
+  return std::string("A mark is a kernel on a problem.") +
+         (has_peaks
+              ? " The lines are the device's peaks of arithmetic, one for each kind of types, "
+                "and the bandwidth of its memory."
+              : "");
+}
+
 }  // namespace
 
 std::string report_page(const BenchRecord& record) {
   KernelClasses classes;
   classes.add(record);
   Html page = section("Machine", "Where and with what it was timed.", facts_list(record.facts));
-  page += section(
-      "Roofline",
-      "A mark is a kernel on a problem. The lines are the device's peaks of arithmetic, one "
-      "for each kind of types, and the bandwidth of its memory.",
-      roofline(record, classes));
+  page += section("Roofline", roofline_words(record), roofline(record, classes));
   page += section("Ratio to each competitor",
                   "Time over that of the kernel that discovery ranks first. Beyond the dashed line "
                   "at 1 a kernel is slower than the first. The lines within are by quartiles.",
