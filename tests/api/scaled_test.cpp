@@ -296,6 +296,13 @@ TEST_F(ScaledGemm, conversions_of_layouts_are_inverse) {
   unswizzle_scales(tiles.view(), again.view());
   EXPECT_EQ(again.bytes, linear.bytes);
   EXPECT_THROW(swizzle_scales(linear.view(), again.view()), Error);
+  // Memory from the last element backwards, and memory of both.
+  const std::int64_t count = tiles.view().element_count();
+  auto* const first = static_cast<std::byte*>(tiles.view().data());
+  const Tensor backwards(first + count - 1, DType::float8_e8m0fnu, {count}, {-1});
+  EXPECT_THROW(swizzle_scales(linear.view(), backwards), Error);
+  const Tensor within(first + 1, DType::float8_e8m0fnu, {rows, blocks});
+  EXPECT_THROW(unswizzle_scales(tiles.view(), within), Error);
 }
 
 TEST_F(ScaledGemm, kernels_are_found_by_their_names) {

@@ -33,6 +33,15 @@ TEST(Target, refuses_what_is_none_naming_the_rule) {
   }
 }
 
+TEST(Target, without_its_underscore_gets_the_one_that_was_meant) {
+  try {
+    parse_target("sm90a");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(error.hint().starts_with("did you mean sm_90a?")) << error.hint();
+  }
+}
+
 TEST(Target, code_runs_on_later_devices_of_its_major_version_only) {
   const auto runs = [](const char* code, const char* device) {
     return runs_on(parse_target(code), parse_target(device));

@@ -130,6 +130,8 @@ constexpr Refused statements[] = {
     {"x = accum", "the end at line 1, column 10", "assignment to D"},
     {"D = gelo(accum)", "'gelo' at line 1, column 5", "did you mean gelu?"},
     {"D = accum\nx = tahn(accum)", "'tahn' at line 2, column 5", "did you mean tanh?"},
+    {"D = softmax(accum)", "'softmax' at line 1, column 5", "it needs the whole row first"},
+    {"relu(accum)", "'(' at line 1, column 5", "an epilogue assigns its results: D = relu(accum)"},
     {"D = relu(accum, 2.0)", "'relu' at line 1, column 5", "1 operand of relu; it was given 2"},
     {"D = fma(accum, 2)", "'fma' at line 1, column 5", "3 operands"},
     {"D = sum(accum, 1)", "'sum' at line 1, column 5", "1 operand of sum"},
