@@ -68,9 +68,14 @@ class StagingWriter {
     for (int eight = 0; eight < 2; ++eight) {
       Compute values[2][2];
       const int first = 4 * sixteen + 2 * eight;  // pair of accumulators
-      read_pair(values[0], sums, first);
-      read_pair(values[1], sums, first + 1);
-      block.finish(values, 2 * (sixteens_before + sixteen) + eight);
+      const int eights = 2 * (sixteens_before + sixteen) + eight;
+      if constexpr (requires { block.finish_sums(values, &sums[0], eights); }) {
+        block.finish_sums(values, &sums[2 * first], eights);
+      } else {
+        read_pair(values[0], sums, first);
+        read_pair(values[1], sums, first + 1);
+        block.finish(values, eights);
+      }
 #pragma unroll
       for (int half = 0; half < 2; ++half) put(results, 2 * eight + half, values[half]);
     }

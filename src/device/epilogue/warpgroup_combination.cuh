@@ -87,28 +87,38 @@ class AddendReader {
   /// values = alpha * values + beta * c for two adjacent columns of a lane's two rows; `eight`
   /// counts columns by 8.
   __device__ __forceinline__ void combine(Compute (&values)[2][2], Compute alpha, int eight) const {
-    const abi::Int64 offset = offset_of(static_cast<unsigned>(8 * eight)) * element_bytes;
     if constexpr (design.has_any_c) {
 #pragma unroll
-      for (int half = 0; half < 2; ++half) combine_row(values[half], alpha, eight, half, offset);
+      for (int half = 0; half < 2; ++half) combine_row(values[half], alpha, eight, half);
     } else {
-      ptx::add_scaled<design.c>(values, alpha, beta(),
-                                {.source = {row_of(0) + offset, row_of(1) + offset},
-                                 .left = {columns_left_[0], columns_left_[1]},
-                                 .bound = 8 * eight + 1,
-                                 .last = {last_[0].words[0], last_[1].words[0]}});
+      ptx::add_scaled<design.c>(values, alpha, beta(), pairs_at(eight));
     }
+  }
+  /// The same with values from four int32 accumulators.
+  __device__ __forceinline__ void combine(Compute (&values)[2][2], const int* sums, Compute alpha,
+                                          int eight) const {
+    ptx::add_scaled<design.c>(values, sums, alpha, beta(), pairs_at(eight));
   }
 
  private:
+  __device__ __forceinline__ ptx::AddendPairs pairs_at(int eight) const {
+    const int offset = 8 * eight * element_bytes;
+    return {.source = {row_of(0) + offset, row_of(1) + offset},
+            .left = {columns_left_[0], columns_left_[1]},
+            .bound = 8 * eight + 1,
+            .last = {last_[0].words[0], last_[1].words[0]}};
+  }
+
   /// The same for one row of a C of any strides.
   __device__ __forceinline__ void combine_row(Compute (&values)[2], Compute alpha, int eight,
-                                              int half, abi::Int64 offset) const {
+                                              int half) const {
+    const char* const source =
+        row_of(half) + offset_of(static_cast<unsigned>(8 * eight)) * element_bytes;
 #pragma unroll
     for (int column = 0; column < 2; ++column) {
       const auto element = ptx::ld_global_if_above<element_bytes>(
           columns_left_[half], 8 * eight + column,
-          row_of(half) + offset + offset_of(static_cast<unsigned>(column)) * element_bytes, {});
+          source + offset_of(static_cast<unsigned>(column)) * element_bytes, {});
       values[column] = alpha * values[column] + beta() * decode<design.c, Compute>(element, 0);
     }
   }
@@ -188,6 +198,12 @@ class WarpgroupLinearCombination {
           values[half][1] *= alpha_;
         }
       }
+    }
+    /// The same from int32 accumulators, in one statement.
+    __device__ __forceinline__ void finish_sums(Compute (&values)[2][2], const int* sums,
+                                                int eight) const
+        requires(design.accumulator == DType::int32 && design.has_c && !design.has_any_c) {
+      addend_.combine(values, sums, alpha_, eight);
     }
     __device__ static void begin_staging(int) {}
     __device__ static void end_staging(int) {}

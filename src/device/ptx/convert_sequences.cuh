@@ -69,6 +69,29 @@ __device__ inline unsigned pack_u8(int first, int second) {
   return result;
 }
 
+#define GEMMERY_ROUND_PAIR(type)                                     \
+  asm("{\n.reg .pred is_number;\n.reg .b32 low, high;\n"             \
+      "setp.num.f64 is_number, %1, %1;\ncvt.rni.s32.f64 low, %1;\n"  \
+      "selp.b32 low, low, 0, is_number;\n"                           \
+      "setp.num.f64 is_number, %2, %2;\ncvt.rni.s32.f64 high, %2;\n" \
+      "selp.b32 high, high, 0, is_number;\n"                         \
+      "cvt.pack.sat." type ".s32.b32 %0, high, low, 0;\n}"           \
+      : "=r"(result)                                                 \
+      : "d"(first), "d"(second))
+
+/// Two doubles rounded like round_to_s32 and packed.
+__device__ inline unsigned round_pack_s8(double first, double second) {
+  unsigned result;
+  GEMMERY_ROUND_PAIR("s8");
+  return result;
+}
+__device__ inline unsigned round_pack_u8(double first, double second) {
+  unsigned result;
+  GEMMERY_ROUND_PAIR("u8");
+  return result;
+}
+#undef GEMMERY_ROUND_PAIR
+
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
 // The instructions for 8-bit floats exist from sm_89 on. They saturate; codes beyond the largest
 // one follow it: e4m3 has its NaN there, e5m2 its infinity.

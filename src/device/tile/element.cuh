@@ -132,6 +132,20 @@ __device__ inline int to_int(double value) { return ptx::round_to_s32(value); }
 __device__ inline unsigned to_unsigned(float value) { return ptx::cvt_rni_u32_f32(value); }
 __device__ inline unsigned to_unsigned(double value) { return ptx::round_to_u32(value); }
 
+/// Two of them, saturated to 8 bits, the second in the upper byte of 16 bits.
+__device__ inline unsigned round_pack_s8(float first, float second) {
+  return ptx::pack_s8(to_int(first), to_int(second));
+}
+__device__ inline unsigned round_pack_s8(double first, double second) {
+  return ptx::round_pack_s8(first, second);
+}
+__device__ inline unsigned round_pack_u8(float first, float second) {
+  return ptx::pack_u8(to_int(first), to_int(second));
+}
+__device__ inline unsigned round_pack_u8(double first, double second) {
+  return ptx::round_pack_u8(first, second);
+}
+
 GEMMERY_HOST_DEVICE
 constexpr bool is_byte_float(DType dtype) {
   return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2;
@@ -205,8 +219,8 @@ __device__ inline unsigned encode_pair_of_bytes(const Compute (&values)[2]) {
   if constexpr (dtype == DType::float8_e5m2)
     return ptx::pack_e5m2(to_narrowing_float(values[0]), to_narrowing_float(values[1]));
 #endif
-  if constexpr (dtype == DType::int8) return ptx::pack_s8(to_int(values[0]), to_int(values[1]));
-  if constexpr (dtype == DType::uint8) return ptx::pack_u8(to_int(values[0]), to_int(values[1]));
+  if constexpr (dtype == DType::int8) return round_pack_s8(values[0], values[1]);
+  if constexpr (dtype == DType::uint8) return round_pack_u8(values[0], values[1]);
   return encode<dtype>(values[0]) | encode<dtype>(values[1]) << 8;
 }
 
