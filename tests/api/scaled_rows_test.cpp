@@ -178,6 +178,47 @@ TEST_F(ScaledRows, random_problems_are_right_by_sm90) {
     expect_emulated(problems.next({"e4m3", "e5m2"}), "sm90");
 }
 
+// A line with codes of one operand, which sm80 decodes, dense or in groups of rows.
+std::string draw_codes(std::mt19937_64& random) {
+  const auto draw = [&](int least, int most) {
+    return std::uniform_int_distribution<int>(least, most)(random);
+  };
+  const auto one_of = [&](const std::vector<std::string>& all) {
+    return all[static_cast<std::size_t>(draw(0, static_cast<int>(all.size()) - 1))];
+  };
+  const std::string number = one_of({"bf16", "f16"});
+  const std::string code = one_of({"s4", "u4", "s8", "u8", "e2m1", "e4m3", "e5m2"});
+  const bool is_integer = code.starts_with('s') || code.starts_with('u');
+  std::string text = std::to_string(draw(1, 130)) + "x" + std::to_string(8 * draw(1, 12)) + "x" +
+                     std::to_string(32 * draw(1, 10));
+  text = draw(0, 1) == 0 ? "gemm " + text
+                         : "grouped_gemm " + text + " groups=" + std::to_string(draw(1, 6)) +
+                               one_of({" ends=i32", " counts=i64", " masked=i32"});
+  text += " a=" + number + " b=" + code + ":c out=" + one_of({"f32", number}) + " acc=f32";
+  text += " scale_b=" + one_of({"f32", "bf16", "e8m0"}) + one_of({"[1x32]", "[1x64]", "[64x32]"});
+  if (is_integer && draw(0, 1) == 0) text += " zero_b=" + code + one_of({"[1x32]", "[1x64]:n"});
+  return text;
+}
+
+TEST_F(ScaledRows, random_codes_are_right_by_sm80) {
+  if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
+  for (int count = 0; count < (is_soak() ? 200 : 1); ++count)
+    expect_emulated(parse_problem(draw_codes(random_)), "sm80");
+}
+
+TEST_F(ScaledRows, large_problems_are_for_tensor_cores) {
+  const auto best = [](const char* line) {
+    return get_kernels(parse_problem(line).problem, *find_device_info("h200")).front();
+  };
+  const RankedKernel blocks = best(
+      "gemm 4096x4096x4096 a=e4m3 b=e4m3:c scale_a=f32[1x128]:m scale_b=f32[128x128] out=bf16");
+  const RankedKernel mx =
+      best("gemm 4096x4096x4096 a=e4m3 b=e4m3:c scale_a=e8m0[1x32] scale_b=e8m0[1x32] out=bf16");
+  EXPECT_EQ(blocks.family().name(), "sm90");
+  EXPECT_EQ(mx.family().name(), "sm90");
+  EXPECT_LT(blocks.predicted_us, mx.predicted_us) << "MX scales four times as often";
+}
+
 TEST_F(ScaledRows, row_32_tensor_scales) {
   expect({"gemm 64x80x96 a=e4m3 b=e5m2 scale_a=f32 scale_b=f32 out=f32",
           "gemm 64x80x96 a=e4m3 b=e4m3:c scale_b=f32 out=bf16 c=bf16 alpha=0.5 beta=2",

@@ -930,7 +930,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 65> names{"simt",
+  constexpr std::array<std::string_view, 66> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, reductions of indexed groups",
@@ -963,6 +963,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 coop, by registers",
                                                    "sm90 coop, promoted",
                                                    "sm90 coop, scaled",
+                                                   "sm90 coop, scaled groups",
                                                    "sm90 coop, bf16x9",
                                                    "sm90 coop, tf32x3",
                                                    "sm90 rotation, program",

@@ -47,6 +47,7 @@ enum class SoundKernel : std::uint8_t {
   registers,         // int8, B through registers, pairs of rows of out^T stored at once
   promoted,          // 8-bit floats, whose products are added to accumulators by FADD
   scaled,            // the same with scales of 32 k, of rows and columns
+  scaled_groups,     // the same, grouped problems
   bf16_parts,        // float32 by bf16x9
   tf32_parts,        // float32 by tf32x3, both operands transposed
   rotation,          // three consumers in turn, with a program

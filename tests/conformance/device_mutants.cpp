@@ -92,9 +92,12 @@ abi::Schedule schedule_of(SoundKernel kernel) {
   return is_in_rotation(kernel) ? abi::Schedule::rotation : abi::Schedule::cooperative;
 }
 
+bool is_scaled(SoundKernel kernel) {
+  return kernel == SoundKernel::scaled || kernel == SoundKernel::scaled_groups;
+}
 bool is_promoted(SoundKernel kernel) {
   return kernel == SoundKernel::promoted || kernel == SoundKernel::promoted_parts ||
-         kernel == SoundKernel::scaled;
+         is_scaled(kernel);
 }
 bool is_transposed(SoundKernel kernel) {
   return kernel == SoundKernel::transposed || kernel == SoundKernel::transposed_parts;
@@ -124,6 +127,7 @@ templates::Sm90Form form_of(SoundKernel kernel) {
       return pointers;
     case SoundKernel::wgmma_groups:
     case SoundKernel::wgmma_group_sums:
+    case SoundKernel::scaled_groups:
       return groups;
     case SoundKernel::wgmma_outside:
       return groups_with_zeros;
@@ -154,31 +158,16 @@ templates::Sm90Form form_of(SoundKernel kernel) {
 // Mostly two stages, so that few blocks of k wrap around; two or three consumers, or two blocks.
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
-  constexpr SoundKernel with_two_consumers[] = {SoundKernel::cooperative,
-                                                SoundKernel::chained,
-                                                SoundKernel::reduction,
-                                                SoundKernel::parallel,
-                                                SoundKernel::serial,
-                                                SoundKernel::transposed,
-                                                SoundKernel::promoted,
-                                                SoundKernel::promoted_parts,
-                                                SoundKernel::transposed_parts,
-                                                SoundKernel::part_reduction,
-                                                SoundKernel::registers,
-                                                SoundKernel::pointers,
-                                                SoundKernel::wgmma_groups,
-                                                SoundKernel::wgmma_scatter,
-                                                SoundKernel::wgmma_weights,
-                                                SoundKernel::wgmma_gather,
-                                                SoundKernel::wgmma_rounded,
-                                                SoundKernel::wgmma_outside,
-                                                SoundKernel::wgmma_group_sums,
-                                                SoundKernel::wgmma_listed,
-                                                SoundKernel::far,
-                                                SoundKernel::bf16_parts,
-                                                SoundKernel::tf32_parts,
-                                                SoundKernel::cluster_parts,
-                                                SoundKernel::scaled};
+  constexpr SoundKernel with_two_consumers[] = {
+      SoundKernel::cooperative,      SoundKernel::chained,        SoundKernel::reduction,
+      SoundKernel::parallel,         SoundKernel::serial,         SoundKernel::transposed,
+      SoundKernel::promoted,         SoundKernel::promoted_parts, SoundKernel::transposed_parts,
+      SoundKernel::part_reduction,   SoundKernel::registers,      SoundKernel::pointers,
+      SoundKernel::wgmma_groups,     SoundKernel::wgmma_scatter,  SoundKernel::wgmma_weights,
+      SoundKernel::wgmma_gather,     SoundKernel::wgmma_rounded,  SoundKernel::wgmma_outside,
+      SoundKernel::wgmma_group_sums, SoundKernel::wgmma_listed,   SoundKernel::far,
+      SoundKernel::bf16_parts,       SoundKernel::tf32_parts,     SoundKernel::cluster_parts,
+      SoundKernel::scaled,           SoundKernel::scaled_groups};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -206,7 +195,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
     tile.n = 128;
     tile.cluster_m = 2;
   }
-  if (kernel == SoundKernel::scaled) {
+  if (is_scaled(kernel)) {
     tile.scale_vectors = abi::ScaleVectors::both;
     tile.scaled_k = 32;
   }
@@ -387,7 +376,7 @@ OperandRules sm90_rules(SoundKernel kernel) {
     rules.b = {.dtype = DType::float8_e5m2, .layout = LayoutRule::column, .alignment = 16};
     rules.math = Math::fp8_promoted;
   }
-  if (kernel == SoundKernel::scaled) {
+  if (is_scaled(kernel)) {
     rules.a_companions.scales[0] = {DType::float8_e8m0fnu, ScaleLayout::strided};
     rules.b_companions.scales[0] = {DType::float8_e8m0fnu, ScaleLayout::swizzled_128x4};
   }

@@ -181,6 +181,11 @@ constexpr const char* promoted_lines[] = {"gemm 512x256x768 a=e4m3 b=e5m2:c out=
 constexpr const char* scaled_lines[] = {
     "gemm 512x256x768 a=e4m3 b=e5m2:c scale_a=e8m0[1x32]:m scale_b=e8m0[1x32]:swizzled out=f32",
     "gemm 200x136x208x2 a=e4m3 b=e5m2:c scale_a=e8m0[3x64] scale_b=e8m0[1x32]:swizzled out=f32"};
+constexpr const char* scaled_group_lines[] = {
+    "grouped_gemm 136x72x608 groups=5 ragged=k ends=i32/align=32 a=e4m3 b=e5m2:c "
+    "scale_a=e8m0[1x32]:m scale_b=e8m0[1x32]:swizzled out=f32",
+    "grouped_gemm 900x72x144 groups=40 ends=i64 a=e4m3 b=e5m2:c scale_a=e8m0[1x64] "
+    "scale_b=e8m0[1x32]:swizzled out=f32"};
 // Small K, so that the third parts exceed the error bound of sums.
 constexpr const char* bf16_part_lines[] = {"gemm 512x256x300 a=f32 math=bf16x9",
                                            "gemm 200x136x4x2 a=f32 math=bf16x9"};
@@ -264,6 +269,8 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
     return {std::begin(bf16_part_lines), std::end(bf16_part_lines)};
   if (kernel == SoundKernel::tf32_parts)
     return {std::begin(tf32_part_lines), std::end(tf32_part_lines)};
+  if (kernel == SoundKernel::scaled_groups)
+    return {std::begin(scaled_group_lines), std::end(scaled_group_lines)};
   if (kernel == SoundKernel::scaled) return {std::begin(scaled_lines), std::end(scaled_lines)};
   if (kernel == SoundKernel::promoted || kernel == SoundKernel::promoted_parts)
     return {std::begin(promoted_lines), std::end(promoted_lines)};

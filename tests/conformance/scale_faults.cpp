@@ -6,6 +6,7 @@ namespace gemmery::conformance {
 namespace {
 
 constexpr auto scaled = SoundKernel::scaled;
+constexpr auto groups = SoundKernel::scaled_groups;
 
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = scaled},
@@ -58,6 +59,16 @@ constexpr DeviceFault fault_table[] = {
      .kernel = scaled,
      .edits = {{{"turn_ == 0 ? abi::scale_warps - 1 : turn_ - 1",
                  "turn_ == 0 ? abi::scale_warps : turn_ - 1"}}}},
+
+    {.name = "nothing", .kernel = groups},
+    {.name = "blocks of k count from the beginning of a group",
+     .kernel = groups,
+     .edits = {{{"return {place.group_begin, place.group_begin + depth};",
+                 "return {0U, depth};"}}}},
+    {.name = "tiles are replaced before the warps of scales have read them",
+     .kernel = groups,
+     .edits = {{{": abi::has_scales(design) ? abi::scale_warps",
+                 ": abi::has_scales(design) ? 0"}}}},
 };
 
 }  // namespace

@@ -118,9 +118,11 @@ constexpr bool accepts_scales(const Sm80Design& design) {
          (bits_of(scales.zero_point) == 4 || kind_of(scales.zero_point) == kind_of(code));
 }
 
-/// Groups of codes are found on the device, and have all elements of their rows.
+/// Groups of codes are found on the device, and have all elements of their rows. With scales 108
+/// bytes spilled beside 64 accumulators and 64 of a group of k (ptxas 13.0).
 GEMMERY_HOST_DEVICE
 constexpr bool can_group_codes(const Sm80Design& design) {
+  if (design.scales.are_used() && accumulators_per_thread(design) > 32) return false;
   const bool is_found =
       design.groups == GroupSchedule::device || design.groups == GroupSchedule::persistent;
   return is_found && !design.has_indices && !design.clears_outside;
