@@ -155,8 +155,8 @@ std::span<const DeviceFault> depthwise_faults() noexcept;    // of them
 // "sm90 coop, reductions".
 std::string_view name(SoundKernel kernel) noexcept;
 
-// Whether the fault's name ("sm90 coop, reductions, nothing") contains GEMMERY_TEST_FAULTS; true if
-// that is not set.
+// Whether the fault's name ("sm90 coop, reductions, nothing") contains one of the texts that
+// GEMMERY_TEST_FAULTS lists, separated by "|"; true if that is not set.
 bool is_wanted(const DeviceFault& fault);
 
 // The places of a fault that the source lacks, or "". The table must be updated with the source.

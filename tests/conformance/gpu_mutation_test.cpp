@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Determines which planted faults are caught on a GPU by each method: conformance, conformance with
-// delays in the kernel, the tools of compute-sanitizer (with GEMMERY_SOAK=1), and the emulator.
-// Each search runs in a separate process, because a faulty kernel may hang or destroy its context.
-// Prints the table that tests/results/ keeps. GEMMERY_TEST_FAULTS selects rows whose name ("simt,
-// stores a row too many") contains that text.
+// With GEMMERY_SOAK=1 determines which planted faults are caught on a GPU by each method:
+// conformance, conformance with delays in the kernel, the tools of compute-sanitizer, and the
+// emulator. A short run searches sound kernels alone, which must raise no alarm. Each search runs in
+// a separate process, because a faulty kernel may hang or destroy its context. Prints the tables
+// that tests/results/ keeps. GEMMERY_TEST_FAULTS selects rows whose name ("simt, stores a row too
+// many") contains one of its texts, which "|" separates.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,9 +68,11 @@ int hunt_as_told(char** words) {
   mutants->enumerate([&](const Kernel& kernel) { kernels.push_back(kernel); });
   register_family(std::move(mutants));
   const Kernel& kernel = kernels.at(row);
-  const std::string found = way == "edges"    ? hunt_at_edges(kernel, device, seed)
-                            : way == "delays" ? hunt_with_delays(kernel, {device, 16, seed})
-                                              : hunt_at_random(kernel, {device, 128, seed});
+  std::string found;
+  if (way == "delays") found = hunt_with_delays(kernel, {device, 16, seed});
+  if (way == "random") found = hunt_at_random(kernel, {device, 128, seed});
+  if (way == "edges" || (way == "random" && found.empty()))
+    found = hunt_at_edges(kernel, device, seed);
   if (found.empty()) return 0;
   std::cout << "found " << found << "\n";
   return found_code;
@@ -152,7 +155,7 @@ std::vector<Row> wanted_rows(SoundKernel kernel) {
   std::vector<Row> rows;
   for (std::size_t index = 0; index < device_faults().size(); ++index) {
     const DeviceFault& fault = device_faults()[index];
-    if (fault.kernel == kernel && is_wanted(fault))
+    if (fault.kernel == kernel && is_wanted(fault) && (is_soak() || fault.is_none()))
       rows.push_back({.index = index, .fault = &fault, .findings = {}});
   }
   return rows;
@@ -197,6 +200,9 @@ class GpuMutation : public testing::TestWithParam<SoundKernel> {
     }
     return list;
   }
+
+  // Without it, reads outside of operands and some races stay unseen.
+  bool has_sanitizer() const { return sanitizer_.has_value(); }
 
   // The memory of a search with elements far apart; other searches take megabytes.
   static constexpr std::int64_t bytes_of_far_hunt = 20'000'000'000;
@@ -276,7 +282,7 @@ TEST_P(GpuMutation, every_fault_that_hardware_shows_is_caught_and_the_sound_kern
   for (const Row& row : rows) {
     if (row.fault->is_none()) {
       EXPECT_FALSE(row.is_caught_on_gpu()) << name(row.fault->kernel) << ": the sound kernel";
-    } else if (row.fault->on_gpu == Shows::surely) {
+    } else if (row.fault->on_gpu == Shows::surely && has_sanitizer()) {
       EXPECT_TRUE(row.is_caught_on_gpu()) << row.fault->name;
     }
   }

@@ -27,7 +27,7 @@ struct ChannelVector {
 };
 
 /// Words of one tap that a lane accesses at once.
-template <abi::DepthwiseDesign design, int width>
+template <const abi::DepthwiseDesign& design, int width>
 struct alignas(width < abi::words_at_once(design) ? abi::depthwise_word_bytes(design.accumulator)
                                                   : abi::depthwise_word_bytes(design.accumulator) *
                                                         abi::words_at_once(design)) LaneWords {
@@ -36,7 +36,7 @@ struct alignas(width < abi::words_at_once(design) ? abi::depthwise_word_bytes(de
 };
 
 /// Words of one tap for `width` channels of a lane, from its channel `first` on, in shared memory.
-template <abi::DepthwiseDesign design, int width, class Number>
+template <const abi::DepthwiseDesign& design, int width, class Number>
 __device__ __forceinline__ void load_words(Number (&values)[width], const Number* words, int tap,
                                            int lane, int first) {
   using Words = LaneWords<design, width>;
@@ -48,7 +48,7 @@ __device__ __forceinline__ void load_words(Number (&values)[width], const Number
     for (int word = 0; word < Words::count; ++word) values[channel + word] = loaded.of[word];
   }
 }
-template <abi::DepthwiseDesign design, int width, class Number>
+template <const abi::DepthwiseDesign& design, int width, class Number>
 __device__ __forceinline__ void store_words(Number* words, const Number (&values)[width], int tap,
                                             int lane, int first) {
   using Words = LaneWords<design, width>;
@@ -62,7 +62,7 @@ __device__ __forceinline__ void store_words(Number* words, const Number (&values
 }
 
 /// Filters of a block's channels, decoded: [tap][channels of the tile], by abi::word_place.
-template <abi::DepthwiseDesign design>
+template <const abi::DepthwiseDesign& design>
 class KeptFilters {
  public:
   using Number = typename ArithmeticOf<design.accumulator>::Accumulator;

@@ -37,7 +37,7 @@ struct PanelOfLines {
 };
 
 /// The distribution of a tile's chunks over the threads of a block.
-template <abi::StagedOperand operand, int threads>
+template <const abi::StagedOperand& operand, int threads>
 struct ChunkShares {
   static constexpr int chunks = operand.chunks();
   static constexpr int count = operand.rows() * chunks;
@@ -51,7 +51,7 @@ struct ChunkShares {
 
 /// The shared address of a thread's chunk `pass` row steps after its first one, whose address is
 /// `first`.
-template <abi::StagedOperand operand, int row_step>
+template <const abi::StagedOperand& operand, int row_step>
 __device__ __forceinline__ unsigned chunk_target(unsigned first, int row, int chunk, int pass) {
   constexpr bool keeps_swizzle = row_step % operand.swizzle().period() == 0;
   const int rows = pass * row_step;
@@ -68,7 +68,7 @@ enum class ChunkPointers : unsigned char { each, first, indexed };
 /// Each of a thread's chunks has a pointer that moves along k: one addition per k block. If only
 /// the first chunk's pointer is kept, the pointer of each chunk is computed from the previous one,
 /// also by one addition.
-template <abi::StagedOperand operand, int threads, ChunkPointers kept>
+template <const abi::StagedOperand& operand, int threads, ChunkPointers kept>
 class ChunkedCopy {
   using Shares = ChunkShares<operand, threads>;
   static constexpr bool keeps_one_pointer = kept == ChunkPointers::first;
@@ -230,7 +230,8 @@ struct PanelSource {
 /// Loads of 4 and more bytes are in flight while a block multiplies: `fetch` starts them, `store`
 /// writes them to the stage. Single elements would need too many registers for that and are written
 /// to the stage at once. `Source`: finds the elements.
-template <abi::StagedOperand operand, int threads, bool is_indexed, class Source = PanelSource>
+template <const abi::StagedOperand& operand, int threads, bool is_indexed,
+          class Source = PanelSource>
 class RegisterCopy {
   static constexpr bool is_transposed = operand.is_transposed();
   static constexpr bool is_immediate = operand.vector_bytes < 4;
@@ -392,12 +393,12 @@ class RegisterCopy {
   Unit loaded_[is_immediate ? 1 : passes];
 };
 
-template <abi::StagedOperand operand, int threads, ChunkPointers kept,
+template <const abi::StagedOperand& operand, int threads, ChunkPointers kept,
           bool is_async = operand.is_async()>
 struct OperandCopyOf {
   using Type = ChunkedCopy<operand, threads, kept>;
 };
-template <abi::StagedOperand operand, int threads, ChunkPointers kept>
+template <const abi::StagedOperand& operand, int threads, ChunkPointers kept>
 struct OperandCopyOf<operand, threads, kept, false> {
   using Type = RegisterCopy<operand, threads, kept == ChunkPointers::indexed>;
 };

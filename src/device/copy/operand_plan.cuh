@@ -73,7 +73,7 @@ struct OperandPlan {
 
 /// The plan's arithmetic as constants, which the front end evaluates once. Evaluated by the
 /// optimiser it takes most of a kernel's compile time.
-template <OperandPlan plan>
+template <const OperandPlan& plan>
 struct OperandUnits {
   static constexpr int element_bytes = abi::bytes_of(plan.dtype);
   static constexpr bool is_async = plan.is_async();

@@ -57,7 +57,7 @@ __device__ __forceinline__ ptx::Registers<16> load_elements(const char* source,
   return unit;
 }
 
-template <abi::RepackDesign design>
+template <const abi::RepackDesign& design>
 class RepackTile {
  public:
   __device__ RepackTile(const abi::RepackParams& params, const abi::RepackOperand& operand,
@@ -185,7 +185,7 @@ class RepackTile {
 /// in use and the operands may be incomplete. The product is not launched before the last block has
 /// ended: its blocks would begin one by one, as multiprocessors become free, and then read the same
 /// lines at different times, each with a request of its own to the second-level cache.
-template <abi::RepackDesign design>
+template <const abi::RepackDesign& design>
 __device__ __forceinline__ void repack(const abi::RepackParams& params) {
   ptx::griddepcontrol_wait();
   const bool is_second = blockIdx.x >= params.first_tiles;

@@ -18,7 +18,7 @@ struct alignas(sizeof(Word) * count) WordRun {
   Word words[count];
 };
 
-template <abi::SkinnyDesign design>
+template <const abi::SkinnyDesign& design>
 class RowPanel {
  public:
   using Word = typename ArithmeticOf<design.accumulator>::Word;

@@ -38,7 +38,7 @@ struct OperandPanel {
   const abi::WindowParams* window = nullptr;
 };
 
-template <OperandPlan plan, class Word, OperandSource found_by = OperandSource::strided>
+template <const OperandPlan& plan, class Word, OperandSource found_by = OperandSource::strided>
 class OperandStager {
   using Units = OperandUnits<plan>;
   static constexpr bool is_indexed = found_by == OperandSource::indexed;

@@ -12,7 +12,7 @@
 
 namespace gemmery::device {
 
-template <abi::SkinnyDesign design>
+template <const abi::SkinnyDesign& design>
 struct StreamSlot {
   ptx::Registers<abi::load_bytes(design)> loads[design.loads];
 };
@@ -27,7 +27,7 @@ struct StreamShare {
 };
 
 /// Lanes are along k; each lane has a vector of every column of its warp.
-template <abi::SkinnyDesign design>
+template <const abi::SkinnyDesign& design>
 class StreamAlongK {
  public:
   __device__ __forceinline__ StreamAlongK(const abi::SimtMatrix& b, const StreamShare& share,
@@ -85,7 +85,7 @@ class StreamAlongK {
 
 /// Lanes are along columns; each lane has a vector of columns at consecutive k. Groups of lanes
 /// take successive k.
-template <abi::SkinnyDesign design>
+template <const abi::SkinnyDesign& design>
 class StreamAlongColumns {
  public:
   __device__ __forceinline__ StreamAlongColumns(const abi::SimtMatrix& b, const StreamShare& share,
@@ -134,11 +134,11 @@ class StreamAlongColumns {
   const char* next_;
 };
 
-template <abi::SkinnyDesign design, bool is_along_k = design.b_major == abi::Major::k>
+template <const abi::SkinnyDesign& design, bool is_along_k = design.b_major == abi::Major::k>
 struct StreamOf {
   using Type = StreamAlongK<design>;
 };
-template <abi::SkinnyDesign design>
+template <const abi::SkinnyDesign& design>
 struct StreamOf<design, false> {
   using Type = StreamAlongColumns<design>;
 };

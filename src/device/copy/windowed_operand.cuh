@@ -16,7 +16,7 @@ namespace gemmery::device {
 
 /// The pixels of a tile's rows in shared memory: the offset of the first tap's first channel in
 /// bytes, and its coordinates.
-template <abi::StagedOperand operand, int dimensions>
+template <const abi::StagedOperand& operand, int dimensions>
 struct PixelRows {
   abi::Int64 offset[operand.extent];
   int at[dimensions][operand.extent];
@@ -51,7 +51,7 @@ __device__ __forceinline__ abi::Int64 offset_of_tap(const abi::WindowParams& win
 }
 
 /// A tile whose rows are pixels.
-template <abi::StagedOperand operand, int threads, int dimensions>
+template <const abi::StagedOperand& operand, int threads, int dimensions>
 class WindowedRows {
   using Shares = ChunkShares<operand, threads>;
   using Pixels = PixelRows<operand, dimensions>;
@@ -167,7 +167,7 @@ class WindowedRows {
 
 /// The common part of all copies of lines of k. Along a line taps with their channels, or channels
 /// of a filter, are adjacent.
-template <abi::StagedOperand operand, int threads>
+template <const abi::StagedOperand& operand, int threads>
 class WindowedLines {
  public:
   /// No copy depends on edges of the matrix beyond its own.
@@ -224,7 +224,7 @@ class WindowedLines {
 
 /// A tile whose lines are pixels. A thread's chunks have one tap for all of the tile; its lines are
 /// equally far apart, also from one block to the next.
-template <abi::StagedOperand operand, int threads, int dimensions>
+template <const abi::StagedOperand& operand, int threads, int dimensions>
 class PixelLines : public WindowedLines<operand, threads> {
   using Lines = WindowedLines<operand, threads>;
   using typename Lines::Shares;
@@ -294,7 +294,7 @@ class PixelLines : public WindowedLines<operand, threads> {
 
 /// A tile whose lines are taps and the filters (channels) within them. A thread's chunks have one
 /// channel for all of the tile. Most blocks lie within one tap, whose lines are equally far apart.
-template <abi::StagedOperand operand, int threads, int dimensions>
+template <const abi::StagedOperand& operand, int threads, int dimensions>
 class TapLines : public WindowedLines<operand, threads> {
   using Lines = WindowedLines<operand, threads>;
   using typename Lines::Shares;
@@ -369,7 +369,7 @@ enum class WindowLines : unsigned char { none, pixels, taps };
 
 /// The same through registers, where elements are aligned to less than 4 bytes or bytes are
 /// transposed: RegisterCopy, whose loads are found by pixel and tap.
-template <abi::StagedOperand operand, WindowLines lines, int dimensions>
+template <const abi::StagedOperand& operand, WindowLines lines, int dimensions>
 class WindowedSource {
   static constexpr int bytes = abi::bytes_of(operand.dtype);
   static constexpr bool are_rows_pixels = operand.is_k_adjacent;
@@ -434,29 +434,29 @@ class WindowedSource {
 };
 
 /// The copies of an operand: found by pixel and tap, or by lines.
-template <abi::StagedOperand operand, int threads, WindowLines lines, int dimensions,
+template <const abi::StagedOperand& operand, int threads, WindowLines lines, int dimensions,
           ChunkPointers kept>
 struct ConvCopyOf {
   using Type = RegisterCopy<operand, threads, false, WindowedSource<operand, lines, dimensions>>;
 };
-template <abi::StagedOperand operand, int threads, int dimensions, ChunkPointers kept>
+template <const abi::StagedOperand& operand, int threads, int dimensions, ChunkPointers kept>
 requires(operand.is_async() &&
          operand.is_k_adjacent) struct ConvCopyOf<operand, threads, WindowLines::pixels, dimensions,
                                                   kept> {
   using Type = WindowedRows<operand, threads, dimensions>;
 };
-template <abi::StagedOperand operand, int threads, int dimensions, ChunkPointers kept>
+template <const abi::StagedOperand& operand, int threads, int dimensions, ChunkPointers kept>
 requires(operand.is_async() &&
          !operand.is_k_adjacent) struct ConvCopyOf<operand, threads, WindowLines::pixels,
                                                    dimensions, kept> {
   using Type = PixelLines<operand, threads, dimensions>;
 };
-template <abi::StagedOperand operand, int threads, int dimensions, ChunkPointers kept>
+template <const abi::StagedOperand& operand, int threads, int dimensions, ChunkPointers kept>
 requires(
     operand.is_async()) struct ConvCopyOf<operand, threads, WindowLines::taps, dimensions, kept> {
   using Type = TapLines<operand, threads, dimensions>;
 };
-template <abi::StagedOperand operand, int threads, int dimensions, ChunkPointers kept>
+template <const abi::StagedOperand& operand, int threads, int dimensions, ChunkPointers kept>
 struct ConvCopyOf<operand, threads, WindowLines::none, dimensions, kept> {
   using Type = typename OperandCopyOf<operand, threads, kept>::Type;
 };

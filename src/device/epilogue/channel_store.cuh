@@ -29,7 +29,7 @@ __device__ __forceinline__ abi::Int64 element_at(const abi::DepthwiseMatrix& mat
 }
 
 /// out = alpha * accumulator + beta * c.
-template <abi::DepthwiseDesign design>
+template <const abi::DepthwiseDesign& design>
 class LinearChannels {
  public:
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
@@ -76,7 +76,7 @@ class LinearChannels {
 /// An emitted epilogue. Reductions give one value per channel: a thread keeps those of its channels
 /// in shared memory, [reduction][channel][thread], while a block computes a share of the pixels;
 /// each share gives a partial result for the channel.
-template <abi::DepthwiseDesign design, class Epilogue>
+template <const abi::DepthwiseDesign& design, class Epilogue>
 class ProgramChannels {
  public:
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
@@ -198,7 +198,7 @@ class ProgramChannels {
 };
 
 /// Stores the elements of `width` channels from `place` on, the `own`-th of the thread's first.
-template <abi::DepthwiseDesign design, int width, class Finish, class Number>
+template <const abi::DepthwiseDesign& design, int width, class Finish, class Number>
 __device__ __forceinline__ void store_channels(const abi::DepthwiseParams& params,
                                                const Finish& finish, const Number (&sums)[width],
                                                const ChannelPlace& place, int own = 0) {

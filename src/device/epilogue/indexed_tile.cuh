@@ -17,7 +17,7 @@
 namespace gemmery::device {
 
 /// The elements of out for a thread's accumulators.
-template <abi::SimtDesign design>
+template <const abi::SimtDesign& design>
 class IndexedTargets {
  public:
   /// `row` and `column` of all groups: those of the thread's first accumulator.
@@ -60,7 +60,7 @@ class IndexedTargets {
 };
 
 /// Scales, rounds and stores a thread's accumulators.
-template <abi::SimtDesign design, class Number>
+template <const abi::SimtDesign& design, class Number>
 __device__ __forceinline__ void store_indexed_combination(
     const abi::SimtParams& params, const IndexedTargets<design>& targets,
     const Number (&sums)[design.thread_m][design.thread_n], unsigned batch) {
@@ -107,7 +107,7 @@ struct NoReductions {
 
 /// Runs a program on a thread's accumulators, a row of out at a time, and stores its results.
 /// `reductions` takes the values that are reduced: NoReductions or a ThreadTileProgram.
-template <abi::SimtDesign design, class Epilogue, class EpilogueParams, class Number,
+template <const abi::SimtDesign& design, class Epilogue, class EpilogueParams, class Number,
           class Reductions>
 __device__ __forceinline__ void store_indexed_program(
     const abi::SimtParams& params, const EpilogueParams& epilogue,

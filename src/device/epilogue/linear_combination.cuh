@@ -35,7 +35,7 @@ struct MatrixCorner {
 
 /// The elements of out that a thread writes with one access: adjacent in memory, within one chunk.
 /// The matrix holds them all or none, because a design's vectors divide its extent.
-template <abi::SimtDesign design>
+template <const abi::SimtDesign& design>
 struct OutputRun {
   static constexpr bool is_along_row = design.out_contiguity != abi::Contiguity::column_major;
   static constexpr int chunk =
@@ -52,7 +52,7 @@ struct OutputRun {
 };
 
 /// values += beta * c, for one run whose first element is at (row, column) from the corner.
-template <abi::SimtDesign design, class Compute>
+template <const abi::SimtDesign& design, class Compute>
 __device__ __forceinline__ void add_c(Compute (&values)[OutputRun<design>::length], Compute beta,
                                       const MatrixCorner<design.c, design.c_contiguity>& c, int row,
                                       int column) {
@@ -70,7 +70,7 @@ __device__ __forceinline__ void add_c(Compute (&values)[OutputRun<design>::lengt
 }
 
 /// Scales, rounds and stores a thread's accumulators; the first belongs to out[batch][row][column].
-template <abi::SimtDesign design, class Number>
+template <const abi::SimtDesign& design, class Number>
 __device__ __forceinline__ void store_linear_combination(
     const abi::SimtParams& params, const Number (&sums)[design.thread_m][design.thread_n],
     unsigned batch, unsigned row, unsigned column) {

@@ -32,7 +32,7 @@ struct TileCorner {
   unsigned column;
 };
 
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 class TileStaging {
  public:
   using Accumulator = MmaAccumulator<design>;
@@ -139,7 +139,7 @@ class MatrixElements {
 };
 
 /// out = alpha * accumulator + beta * c.
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 class StagedLinearCombination {
  public:
   using Staging = TileStaging<design>;
@@ -214,7 +214,7 @@ class StagedLinearCombination {
 };
 
 /// An emitted epilogue.
-template <abi::Sm80Design design, class Epilogue>
+template <const abi::Sm80Design& design, class Epilogue>
 class StagedProgram {
  public:
   using Staging = TileStaging<design>;

@@ -23,7 +23,8 @@ struct ThreadTilePlace {
 };
 
 /// `shared_bytes`: the block's shared memory for reductions. `Region`: their region, a tile.
-template <abi::SimtDesign design, class Epilogue, int shared_bytes = abi::shared_bytes(design),
+template <const abi::SimtDesign& design, class Epilogue,
+          int shared_bytes = abi::shared_bytes(design),
           class Region = MatrixRegion<design.tile_m, design.tile_n>>
 class ThreadTileProgram {
  public:

@@ -26,7 +26,7 @@
 
 namespace gemmery::device {
 
-template <abi::DepthwiseDesign design>
+template <const abi::DepthwiseDesign& design>
 class DepthwiseStrips {
  public:
   using Number = typename ArithmeticOf<design.accumulator>::Accumulator;
@@ -171,7 +171,7 @@ class DepthwiseStrips {
 
 /// The window of a tile; that of a phase is stored in `kept`, and `tile` becomes the index within
 /// the phase.
-template <abi::DepthwiseDesign design>
+template <const abi::DepthwiseDesign& design>
 __device__ __forceinline__ const abi::DepthwiseWindow& window_of_tile(
     const abi::DepthwiseParams& params, abi::DepthwiseWindow& kept, unsigned& tile) {
   if constexpr (design.kind != abi::DepthwiseKind::strided_dgrad) return params.window;
@@ -184,7 +184,7 @@ __device__ __forceinline__ const abi::DepthwiseWindow& window_of_tile(
 }
 
 /// `epilogue`: the parameters of Finish.
-template <abi::DepthwiseDesign design, class Finish, class EpilogueParams>
+template <const abi::DepthwiseDesign& design, class Finish, class EpilogueParams>
 __device__ __forceinline__ void run_depthwise(const abi::DepthwiseParams& params,
                                               const EpilogueParams& epilogue) {
   static_assert(abi::find_fault(design) == abi::DepthwiseFault::none,
@@ -215,13 +215,13 @@ __device__ __forceinline__ void run_depthwise(const abi::DepthwiseParams& params
 
 /// The kernel: abi::depthwise_threads threads, dynamic shared memory for the filters
 /// (abi::depthwise_shared_bytes), any grid along x.
-template <abi::DepthwiseDesign design>
+template <const abi::DepthwiseDesign& design>
 __device__ inline void depthwise(const abi::DepthwiseParams& params) {
   run_depthwise<design, LinearChannels<design>>(params, params);
 }
 
 /// The same with an emitted epilogue.
-template <abi::DepthwiseDesign design, class Epilogue, class EpilogueParams>
+template <const abi::DepthwiseDesign& design, class Epilogue, class EpilogueParams>
 __device__ inline void depthwise(
     const abi::ProgramParams<abi::DepthwiseParams, EpilogueParams>& params) {
   run_depthwise<design, ProgramChannels<design, Epilogue>>(params.gemm, params.epilogue);

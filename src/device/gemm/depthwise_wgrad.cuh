@@ -31,7 +31,7 @@ struct DepthwiseShare {
   unsigned tile;  // index of the tile of taps and channels
 };
 
-template <abi::DepthwiseDesign design>
+template <const abi::DepthwiseDesign& design>
 __device__ __forceinline__ DepthwiseShare share_of(const abi::DepthwiseParams& params,
                                                    unsigned unit) {
   const unsigned above = params.channel_tiles.divide(unit);
@@ -47,7 +47,7 @@ __device__ __forceinline__ DepthwiseShare share_of(const abi::DepthwiseParams& p
           .tile = taps * params.channel_tiles.divisor + channel_tile};
 }
 
-template <abi::DepthwiseDesign design>
+template <const abi::DepthwiseDesign& design>
 class DepthwiseWgrad {
  public:
   using Number = typename ArithmeticOf<design.accumulator>::Accumulator;
@@ -267,7 +267,7 @@ class DepthwiseWgrad {
 };
 
 /// `epilogue`: the parameters of Finish.
-template <abi::DepthwiseDesign design, class Finish, class EpilogueParams>
+template <const abi::DepthwiseDesign& design, class Finish, class EpilogueParams>
 __device__ __forceinline__ void run_depthwise_wgrad(const abi::DepthwiseParams& params,
                                                     const EpilogueParams& epilogue) {
   static_assert(abi::find_fault(design) == abi::DepthwiseFault::none,
@@ -287,13 +287,13 @@ __device__ __forceinline__ void run_depthwise_wgrad(const abi::DepthwiseParams& 
 
 /// The kernel: abi::depthwise_threads threads, abi::depthwise_shared_bytes dynamic shared bytes,
 /// any grid along x.
-template <abi::DepthwiseDesign design>
+template <const abi::DepthwiseDesign& design>
 __device__ inline void depthwise_wgrad(const abi::DepthwiseParams& params) {
   run_depthwise_wgrad<design, LinearChannels<design>>(params, params);
 }
 
 /// The same with an emitted epilogue.
-template <abi::DepthwiseDesign design, class Epilogue, class EpilogueParams>
+template <const abi::DepthwiseDesign& design, class Epilogue, class EpilogueParams>
 __device__ inline void depthwise_wgrad(
     const abi::ProgramParams<abi::DepthwiseParams, EpilogueParams>& params) {
   run_depthwise_wgrad<design, ProgramChannels<design, Epilogue>>(params.gemm, params.epilogue);

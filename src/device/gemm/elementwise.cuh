@@ -17,7 +17,7 @@
 
 namespace gemmery::device {
 
-template <abi::ElementwiseDesign design, class Epilogue>
+template <const abi::ElementwiseDesign& design, class Epilogue>
 class Elementwise {
  public:
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
@@ -74,7 +74,7 @@ class Elementwise {
 
 /// The kernel: abi::elementwise_threads threads, any grid of blocks along x for the tiles of a
 /// matrix and along y for the batch.
-template <abi::ElementwiseDesign design, class Epilogue, class EpilogueParams>
+template <const abi::ElementwiseDesign& design, class Epilogue, class EpilogueParams>
 __device__ inline void elementwise(
     const abi::ProgramParams<abi::ElementwiseParams, EpilogueParams>& params) {
   const abi::ElementwiseParams& of = params.gemm;

@@ -56,7 +56,7 @@ constexpr OperandPlan b_plan(const abi::SimtDesign& design) {
           .threads = abi::thread_count(design)};
 }
 
-template <abi::SimtDesign design>
+template <const abi::SimtDesign& design>
 struct SimtShared {
   using Word = typename ArithmeticOf<design.accumulator>::Word;
   static constexpr int k_words = design.tile_k / abi::k_per_word(design);
@@ -94,7 +94,7 @@ struct SimtCompanions {
   const abi::CompanionsParams* b;
 };
 
-template <abi::SimtDesign design>
+template <const abi::SimtDesign& design>
 class SimtGemm {
  public:
   /// m and n of `params` are the ends of the product's rows and columns; k is its extent of k.
@@ -165,6 +165,8 @@ class SimtGemm {
                                           design.convolution == abi::ConvolutionKind::dgrad;
   static constexpr bool has_pixels_of_b = design.convolution == abi::ConvolutionKind::dgrad;
   static constexpr bool has_taps_of_b = design.convolution == abi::ConvolutionKind::wgrad;
+  static constexpr OperandPlan plan_of_a = a_plan(design);
+  static constexpr OperandPlan plan_of_b = b_plan(design);
   static constexpr OperandSource source_of_a = gathers_a         ? OperandSource::indexed
                                                : has_pixels_of_a ? OperandSource::pixels
                                                                  : OperandSource::strided;
@@ -262,10 +264,10 @@ class SimtGemm {
   /// The mainloop: while one k block multiplies, the next `stages - 1` are being copied.
   __device__ void accumulate(const abi::TilePosition& tile) {
     constexpr unsigned ahead = design.stages - 1;
-    OperandStager<a_plan(design), Word, source_of_a> stage_a(panel_of_a(tile),
-                                                             &shared_.slots[0].a[0][0], thread());
-    OperandStager<b_plan(design), Word, source_of_b> stage_b(panel_of_b(tile),
-                                                             &shared_.slots[0].b[0][0], thread());
+    OperandStager<plan_of_a, Word, source_of_a> stage_a(panel_of_a(tile), &shared_.slots[0].a[0][0],
+                                                        thread());
+    OperandStager<plan_of_b, Word, source_of_b> stage_b(panel_of_b(tile), &shared_.slots[0].b[0][0],
+                                                        thread());
     unsigned k_left = params_.k;  // not yet copied
     unsigned fetch_slot = 0;
 
@@ -410,7 +412,7 @@ class SimtGemm {
 };
 
 /// Calls visit(gemm, tile) for the tiles of this block.
-template <abi::SimtDesign design, class Visit>
+template <const abi::SimtDesign& design, class Visit>
 __device__ __forceinline__ void for_each_simt_tile(const abi::SimtParams& params, Visit&& visit,
                                                    const SimtWindows& windows = {},
                                                    const SimtCompanions& companions = {}) {
@@ -429,7 +431,7 @@ __device__ __forceinline__ void for_each_simt_tile(const abi::SimtParams& params
 
 /// The kernel: abi::thread_count(design) threads and abi::shared_bytes(design) dynamic shared bytes
 /// per block, any grid of up to 2^31 - 1 blocks for the tiles of a matrix by 65535 for the batch.
-template <abi::SimtDesign design>
+template <const abi::SimtDesign& design>
 __device__ inline void simt_gemm(const abi::SimtParams& params) {
   for_each_simt_tile<design>(params, [](SimtGemm<design>& gemm, const abi::TilePosition& tile) {
     gemm.compute_tile(tile);
@@ -437,7 +439,7 @@ __device__ inline void simt_gemm(const abi::SimtParams& params) {
 }
 
 /// The same with an emitted epilogue.
-template <abi::SimtDesign design, class Epilogue, class EpilogueParams>
+template <const abi::SimtDesign& design, class Epilogue, class EpilogueParams>
 __device__ inline void simt_gemm(
     const abi::ProgramParams<abi::SimtParams, EpilogueParams>& params) {
   for_each_simt_tile<design>(params.gemm,
@@ -447,7 +449,7 @@ __device__ inline void simt_gemm(
 }
 
 /// The kernel of convolutions: as above.
-template <abi::SimtDesign design>
+template <const abi::SimtDesign& design>
 __device__ inline void simt_conv_gemm(const abi::SimtConvParams& params) {
   for_each_simt_tile<design>(
       params.gemm,
@@ -455,7 +457,7 @@ __device__ inline void simt_conv_gemm(const abi::SimtConvParams& params) {
       {&params.a, &params.b});
 }
 
-template <abi::SimtDesign design, class Epilogue, class EpilogueParams>
+template <const abi::SimtDesign& design, class Epilogue, class EpilogueParams>
 __device__ inline void simt_conv_gemm(
     const abi::ProgramParams<abi::SimtConvParams, EpilogueParams>& params) {
   for_each_simt_tile<design>(params.gemm.gemm,

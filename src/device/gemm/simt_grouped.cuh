@@ -28,7 +28,7 @@ __device__ __forceinline__ GroupTile find_group_tile(const abi::SimtGroupTablePa
 
 /// Calls visit(gemm, tile, group) for the tiles of this block, in all groups. Stores are clipped to
 /// the group. Then clears what is outside all groups, if the parameters ask for it.
-template <abi::SimtDesign design, class Params, class Visit>
+template <const abi::SimtDesign& design, class Params, class Visit>
 __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params, Visit&& visit) {
   static_assert(abi::find_fault(design) == abi::SimtFault::none,
                 "find_fault names the field of the design to change");
@@ -90,7 +90,7 @@ __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params,
 /// The kernel of grouped products: as above, any grid of blocks along x. `Params`:
 /// SimtGroupedParams, SimtScaledGroupParams with scales, or SimtIndexedParams if the design finds
 /// elements by indices.
-template <abi::SimtDesign design, class Params>
+template <const abi::SimtDesign& design, class Params>
 __device__ inline void simt_grouped_gemm(const Params& params) {
   for_each_grouped_simt_tile<design>(
       params, [](SimtGemm<design>& gemm, const abi::TilePosition& tile, const abi::RegionGroup&) {
@@ -98,7 +98,7 @@ __device__ inline void simt_grouped_gemm(const Params& params) {
       });
 }
 
-template <abi::SimtDesign design, class Epilogue, class Params, class EpilogueParams>
+template <const abi::SimtDesign& design, class Epilogue, class Params, class EpilogueParams>
 __device__ inline void simt_grouped_gemm(const abi::ProgramParams<Params, EpilogueParams>& params) {
   for_each_grouped_simt_tile<design>(
       params.gemm,

@@ -34,7 +34,7 @@ __device__ __forceinline__ abi::SimtParams params_of_problem(const List& list, u
 
 /// The kernel of a list of problems: abi::ProblemList, or ProblemListWithC; any grid of blocks
 /// along x.
-template <abi::SimtDesign design, class List>
+template <const abi::SimtDesign& design, class List>
 __device__ inline void simt_list_gemm(const List& list) {
   static_assert(abi::find_fault(design) == abi::SimtFault::none,
                 "find_fault names the field of the design to change");

@@ -15,7 +15,7 @@
 namespace gemmery::device {
 
 /// Calls visit(gemm, tile) for the tiles of this block, in all phases.
-template <abi::SimtDesign design, class Visit>
+template <const abi::SimtDesign& design, class Visit>
 __device__ __forceinline__ void for_each_phased_simt_tile(const abi::SimtPhaseParams& params,
                                                           Visit&& visit) {
   static_assert(abi::find_fault(design) == abi::SimtFault::none,
@@ -47,7 +47,7 @@ __device__ __forceinline__ void for_each_phased_simt_tile(const abi::SimtPhasePa
 }
 
 /// The kernel: threads, shared memory and grid are those of gemm/simt.cuh.
-template <abi::SimtDesign design>
+template <const abi::SimtDesign& design>
 __device__ inline void simt_phase_gemm(const abi::SimtPhaseParams& params) {
   for_each_phased_simt_tile<design>(
       params,
@@ -55,7 +55,7 @@ __device__ inline void simt_phase_gemm(const abi::SimtPhaseParams& params) {
 }
 
 /// The same with an emitted epilogue.
-template <abi::SimtDesign design, class Epilogue, class EpilogueParams>
+template <const abi::SimtDesign& design, class Epilogue, class EpilogueParams>
 __device__ inline void simt_phase_gemm(
     const abi::ProgramParams<abi::SimtPhaseParams, EpilogueParams>& params) {
   for_each_phased_simt_tile<design>(

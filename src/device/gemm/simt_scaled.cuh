@@ -12,7 +12,7 @@
 
 namespace gemmery::device {
 
-template <abi::SimtDesign design>
+template <const abi::SimtDesign& design>
 __device__ inline void simt_scaled_gemm(const abi::SimtScaledParams& params) {
   for_each_simt_tile<design>(
       params.gemm,
@@ -21,7 +21,7 @@ __device__ inline void simt_scaled_gemm(const abi::SimtScaledParams& params) {
 }
 
 /// The same with an emitted epilogue.
-template <abi::SimtDesign design, class Epilogue, class EpilogueParams>
+template <const abi::SimtDesign& design, class Epilogue, class EpilogueParams>
 __device__ inline void simt_scaled_gemm(
     const abi::ProgramParams<abi::SimtScaledParams, EpilogueParams>& params) {
   for_each_simt_tile<design>(params.gemm.gemm,

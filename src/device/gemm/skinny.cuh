@@ -29,7 +29,7 @@
 
 namespace gemmery::device {
 
-template <abi::SkinnyDesign design>
+template <const abi::SkinnyDesign& design>
 class SkinnyGemm {
   static constexpr abi::SimtDesign finished = abi::finished_tile(design);
   using Sums = SkinnySums<design>;
@@ -216,7 +216,7 @@ class SkinnyGemm {
 };
 
 /// Calls finish(gemm, share) for every tile of which this block has all accumulators.
-template <abi::SkinnyDesign design, class Finish>
+template <const abi::SkinnyDesign& design, class Finish>
 __device__ __forceinline__ void for_each_skinny_tile(const abi::SkinnyParams& params,
                                                      Finish&& finish) {
   static_assert(abi::find_fault(design) == abi::SkinnyFault::none,
@@ -236,14 +236,14 @@ __device__ __forceinline__ void for_each_skinny_tile(const abi::SkinnyParams& pa
 
 /// The kernel: design.threads threads and abi::shared_bytes(design) dynamic shared bytes per block,
 /// any grid along x.
-template <abi::SkinnyDesign design>
+template <const abi::SkinnyDesign& design>
 __device__ inline void skinny_gemm(const abi::SkinnyParams& params) {
   for_each_skinny_tile<design>(
       params, [](SkinnyGemm<design>& gemm, const TileShare& share) { gemm.store(share); });
 }
 
 /// The same with an emitted epilogue.
-template <abi::SkinnyDesign design, class Epilogue, class EpilogueParams>
+template <const abi::SkinnyDesign& design, class Epilogue, class EpilogueParams>
 __device__ inline void skinny_gemm(
     const abi::ProgramParams<abi::SkinnyParams, EpilogueParams>& params) {
   for_each_skinny_tile<design>(params.gemm, [&](SkinnyGemm<design>& gemm, const TileShare& share) {

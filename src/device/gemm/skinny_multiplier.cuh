@@ -12,14 +12,14 @@
 namespace gemmery::device {
 
 /// A thread's accumulators: of its columns in each row.
-template <abi::SkinnyDesign design>
+template <const abi::SkinnyDesign& design>
 struct SkinnySums {
   using Number = typename ArithmeticOf<design.accumulator>::Accumulator;
   static constexpr int columns = abi::accumulators_per_thread(design) / design.rows;
   Number of[design.rows][columns];
 };
 
-template <abi::SkinnyDesign design>
+template <const abi::SkinnyDesign& design>
 class SkinnyMultiplier {
  public:
   using Word = typename ArithmeticOf<design.accumulator>::Word;

@@ -33,16 +33,16 @@ namespace gemmery::device {
 
 // If the mainloop takes all registers, values that are needed after it are read or computed there:
 // kept across it, 4 to 28 bytes of them spilled (ptxas 13.0). So did the ends of groups.
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 inline constexpr bool takes_all_registers =
     Sm80Mainloop<design>::takes_all_registers || design.groups != abi::GroupSchedule::none;
 
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 __device__ __forceinline__ unsigned block_count() {
   if constexpr (takes_all_registers<design>) return ptx::nctaid_x();
   return gridDim.x;
 }
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 __device__ __forceinline__ TileShare read_again(TileShare share) {
   if constexpr (takes_all_registers<design>) share.tile = ptx::opaque(share.tile);
   return share;
@@ -70,7 +70,7 @@ struct Sm80Windows {
   const abi::GroupedCompanionsParams* scales = nullptr;  // of a decoded operand
 };
 
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 class Sm80Gemm {
   static constexpr abi::StagedOperand a = abi::staged_a(design);
   static constexpr abi::StagedOperand b = abi::staged_b(design);
@@ -192,7 +192,7 @@ class Sm80Gemm {
   }
 
   /// For an operand whose elements are found by pixel and tap.
-  template <abi::StagedOperand operand>
+  template <const abi::StagedOperand& operand>
   __device__ __forceinline__ PanelOfLines found_panel(const abi::Sm80Operand& tensor,
                                                       const abi::WindowParams* window,
                                                       unsigned batch, unsigned extent,
@@ -209,7 +209,7 @@ class Sm80Gemm {
             .pixels = pixels};
   }
 
-  template <abi::StagedOperand operand>
+  template <const abi::StagedOperand& operand>
   __device__ __forceinline__ static PanelOfLines panel(const abi::Sm80Operand& matrix,
                                                        unsigned batch, unsigned extent,
                                                        unsigned extents, unsigned k) {
@@ -285,7 +285,7 @@ class Sm80Gemm {
 };
 
 /// Calls finish(gemm, share) for every tile of which this block has all accumulators.
-template <abi::Sm80Design design, class Finish>
+template <const abi::Sm80Design& design, class Finish>
 __device__ __forceinline__ void for_each_sm80_tile(const abi::Sm80Params& params, Finish&& finish,
                                                    const Sm80Windows& windows = {}) {
   static_assert(abi::find_fault(design) == abi::Sm80Fault::none,
@@ -307,14 +307,14 @@ __device__ __forceinline__ void for_each_sm80_tile(const abi::Sm80Params& params
 
 /// The kernel: abi::thread_count(design) threads and abi::shared_bytes(design) dynamic shared bytes
 /// per block, any grid along x.
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 __device__ inline void sm80_gemm(const abi::Sm80Params& params) {
   for_each_sm80_tile<design>(
       params, [](Sm80Gemm<design>& gemm, const TileShare& share) { gemm.store(share); });
 }
 
 /// The same with an emitted epilogue.
-template <abi::Sm80Design design, class Epilogue, class EpilogueParams>
+template <const abi::Sm80Design& design, class Epilogue, class EpilogueParams>
 __device__ inline void sm80_gemm(
     const abi::ProgramParams<abi::Sm80Params, EpilogueParams>& params) {
   for_each_sm80_tile<design>(params.gemm, [&](Sm80Gemm<design>& gemm, const TileShare& share) {
@@ -323,14 +323,14 @@ __device__ inline void sm80_gemm(
 }
 
 /// The kernel of a decoded operand with scales: as above.
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 __device__ inline void sm80_scaled_gemm(const abi::Sm80ScaledParams& params) {
   for_each_sm80_tile<design>(
       params.gemm, [](Sm80Gemm<design>& gemm, const TileShare& share) { gemm.store(share); },
       {nullptr, nullptr, &params.scales});
 }
 
-template <abi::Sm80Design design, class Epilogue, class EpilogueParams>
+template <const abi::Sm80Design& design, class Epilogue, class EpilogueParams>
 __device__ inline void sm80_scaled_gemm(
     const abi::ProgramParams<abi::Sm80ScaledParams, EpilogueParams>& params) {
   for_each_sm80_tile<design>(params.gemm.gemm,
@@ -341,14 +341,14 @@ __device__ inline void sm80_scaled_gemm(
 }
 
 /// The kernel of convolutions: as above.
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 __device__ inline void sm80_conv_gemm(const abi::Sm80ConvParams& params) {
   for_each_sm80_tile<design>(
       params.gemm, [](Sm80Gemm<design>& gemm, const TileShare& share) { gemm.store(share); },
       {&params.a, &params.b});
 }
 
-template <abi::Sm80Design design, class Epilogue, class EpilogueParams>
+template <const abi::Sm80Design& design, class Epilogue, class EpilogueParams>
 __device__ inline void sm80_conv_gemm(
     const abi::ProgramParams<abi::Sm80ConvParams, EpilogueParams>& params) {
   for_each_sm80_tile<design>(params.gemm.gemm,

@@ -46,7 +46,7 @@ template <>
 struct Sm80GroupParams<true, true> {
   using Type = abi::Sm80IndexedTableParams;
 };
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 using Sm80GroupParamsOf =
     typename Sm80GroupParams<design.groups == abi::GroupSchedule::host, design.has_indices,
                              design.scales.are_used()>::Type;
@@ -66,7 +66,7 @@ __device__ __forceinline__ void keep_tile(KeptGroupTile& kept, const KeptGroupTi
 }
 
 /// The tiles of a block, which requests them in ascending order.
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 class Sm80GroupTiles {
   using Params = Sm80GroupParamsOf<design>;
 
@@ -168,7 +168,7 @@ class Sm80GroupTiles {
 
 /// Calls finish(gemm, share) for every tile of this block, in all groups. Then clears elements of
 /// no group, in designs that clear them.
-template <abi::Sm80Design design, class Tiles, class Params, class Finish>
+template <const abi::Sm80Design& design, class Tiles, class Params, class Finish>
 __device__ __forceinline__ void for_each_grouped_sm80_tile(const Params& params, Finish&& finish) {
   static_assert(abi::find_fault(design) == abi::Sm80Fault::none,
                 "find_fault names the field of the design to change");
@@ -208,14 +208,14 @@ __device__ __forceinline__ void for_each_grouped_sm80_tile(const Params& params,
 }
 
 /// The kernel: threads and shared memory are those of gemm/sm80.cuh; any grid along x.
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 __device__ inline void sm80_grouped_gemm(const Sm80GroupParamsOf<design>& params) {
   for_each_grouped_sm80_tile<design, Sm80GroupTiles<design>>(
       params, [](Sm80Gemm<design>& gemm, const TileShare& share) { gemm.store(share); });
 }
 
 /// The same with an emitted epilogue.
-template <abi::Sm80Design design, class Epilogue, class EpilogueParams>
+template <const abi::Sm80Design& design, class Epilogue, class EpilogueParams>
 __device__ inline void sm80_grouped_gemm(
     const abi::ProgramParams<Sm80GroupParamsOf<design>, EpilogueParams>& params) {
   for_each_grouped_sm80_tile<design, Sm80GroupTiles<design>>(

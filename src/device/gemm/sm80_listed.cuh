@@ -9,7 +9,7 @@
 namespace gemmery::device {
 
 /// The tiles of a block; the interface is that of Sm80GroupTiles.
-template <abi::Sm80Design design, class List>
+template <const abi::Sm80Design& design, class List>
 class Sm80ListTiles {
  public:
   __device__ __forceinline__ explicit Sm80ListTiles(const List& list) : list_(list) {}
@@ -67,7 +67,7 @@ class Sm80ListTiles {
 };
 
 /// The kernel: threads and shared memory are those of gemm/sm80.cuh; any grid along x.
-template <abi::Sm80Design design, class List>
+template <const abi::Sm80Design& design, class List>
 __device__ inline void sm80_list_gemm(const List& list) {
   for_each_grouped_sm80_tile<design, Sm80ListTiles<design, List>>(
       list, [](Sm80Gemm<design>& gemm, const TileShare& share) { gemm.store(share); });

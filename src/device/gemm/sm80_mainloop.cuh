@@ -16,7 +16,7 @@
 
 namespace gemmery::device {
 
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 class Sm80Mainloop {
   static constexpr abi::StagedOperand a = abi::staged_a(design);
   static constexpr abi::StagedOperand b = abi::staged_b(design);

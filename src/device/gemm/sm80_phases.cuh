@@ -19,7 +19,7 @@ namespace gemmery::device {
 /// Calls finish(gemm, share) for every tile of this block, in all phases; if `visits_all`, for
 /// tiles beyond the last row of a phase, too, which have no row of out: they have parts of
 /// reductions.
-template <abi::Sm80Design design, bool visits_all, class Finish>
+template <const abi::Sm80Design& design, bool visits_all, class Finish>
 __device__ __forceinline__ void for_each_phased_sm80_tile(const abi::Sm80PhaseParams& params,
                                                           Finish&& finish) {
   static_assert(abi::find_fault(design) == abi::Sm80Fault::none,
@@ -63,14 +63,14 @@ __device__ __forceinline__ void for_each_phased_sm80_tile(const abi::Sm80PhasePa
 }
 
 /// The kernel: threads and shared memory are those of gemm/sm80.cuh; any grid along x.
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 __device__ inline void sm80_phase_gemm(const abi::Sm80PhaseParams& params) {
   for_each_phased_sm80_tile<design, false>(
       params, [](Sm80Gemm<design>& gemm, const TileShare& share) { gemm.store(share); });
 }
 
 /// The same with an emitted epilogue.
-template <abi::Sm80Design design, class Epilogue, class EpilogueParams>
+template <const abi::Sm80Design& design, class Epilogue, class EpilogueParams>
 __device__ inline void sm80_phase_gemm(
     const abi::ProgramParams<abi::Sm80PhaseParams, EpilogueParams>& params) {
   for_each_phased_sm80_tile<design, has_reductions<Epilogue>()>(

@@ -30,7 +30,7 @@ struct ScaledPanel {
   unsigned end_k = 0;
 };
 
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 class Sm80Scales {
   static constexpr abi::CompanionTypes scales = design.scales;
   static constexpr bool is_a = abi::decodes_a(design);
@@ -187,11 +187,11 @@ struct NoScales {
   template <class Place>
   __device__ __forceinline__ NoScales(const ScaledPanel&, const Place&) {}
 };
-template <abi::Sm80Design design, bool has_scales = design.scales.are_used()>
+template <const abi::Sm80Design& design, bool has_scales = design.scales.are_used()>
 struct ScalesOf {
   using Type = NoScales;
 };
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 struct ScalesOf<design, true> {
   using Type = Sm80Scales<design>;
 };

@@ -79,11 +79,11 @@ struct OrderedNumbers {
 };
 
 /// What a fragment of a design's operand becomes. `Other`: in kernels that decode nothing.
-template <abi::Sm80Design design, abi::Side side, class Other>
+template <const abi::Sm80Design& design, abi::Side side, class Other>
 struct FactorOf {
   using Type = Other;
 };
-template <abi::Sm80Design design, abi::Side side, class Other>
+template <const abi::Sm80Design& design, abi::Side side, class Other>
 requires(abi::is_mixed(design)) struct FactorOf<design, side, Other> {
   static constexpr bool is_code =
       side == abi::Side::a ? abi::decodes_a(design) : abi::decodes_b(design);

@@ -15,7 +15,7 @@ namespace gemmery::device {
 /// A warp's view of one operand's tile.
 /// `count`: blocks of 16 rows of A (8 for m8n8k4 of float64), or of 8 columns of B. `step_k`: the
 /// instruction's k.
-template <abi::StagedOperand operand, abi::Side side, int count, int step_k>
+template <const abi::StagedOperand& operand, abi::Side side, int count, int step_k>
 class FragmentReader {
   static constexpr int row_bytes = operand.row_bytes();
   static constexpr int element_bytes = abi::bytes_of(operand.dtype);

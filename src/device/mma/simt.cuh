@@ -18,7 +18,7 @@ struct SimtPlace {
   int slice;
 };
 
-template <abi::SimtDesign design>
+template <const abi::SimtDesign& design>
 __device__ inline SimtPlace place_of_thread(int thread) {
   constexpr int threads_m = design.tile_m / design.thread_m;
   constexpr int threads_n = design.tile_n / design.thread_n;
@@ -59,21 +59,21 @@ __device__ __forceinline__ void load_fragment(Word (&words)[spread.count()], con
   }
 }
 
-template <abi::SimtDesign design>
+template <const abi::SimtDesign& design>
 __device__ inline float multiply_add(float a, float b, float sum) {
   return __fmaf_rn(a, b, sum);
 }
-template <abi::SimtDesign design>
+template <const abi::SimtDesign& design>
 __device__ inline double multiply_add(double a, double b, double sum) {
   return __fma_rn(a, b, sum);
 }
-template <abi::SimtDesign design>
+template <const abi::SimtDesign& design>
 __device__ inline int multiply_add(unsigned a, unsigned b, int sum) {
   return ptx::dp4a<design.a == DType::int8, design.b == DType::int8>(a, b, sum);
 }
 
 /// sums += a (column) * b (row).
-template <abi::SimtDesign design, class Word, class Number>
+template <const abi::SimtDesign& design, class Word, class Number>
 __device__ __forceinline__ void multiply(Number (&sums)[design.thread_m][design.thread_n],
                                          const Word (&a)[design.thread_m],
                                          const Word (&b)[design.thread_n]) {

@@ -71,7 +71,7 @@ struct SplitFragment {
   }
 };
 
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 struct WarpMma {
   using Accumulator = MmaAccumulator<design>;
   using Register = typename Accumulator::Register;

@@ -13,7 +13,7 @@
 namespace gemmery::device {
 
 /// Adds up the parts of a tile.
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 class TileParts {
   using Accumulator = MmaAccumulator<design>;
   using Number = typename Accumulator::Number;

@@ -11,7 +11,7 @@
 
 namespace gemmery::device {
 
-template <abi::SkinnyDesign design>
+template <const abi::SkinnyDesign& design>
 class SliceParts {
  public:
   __device__ __forceinline__ SliceParts(const abi::SkinnyParams& params, unsigned* flag, int thread)

@@ -16,7 +16,7 @@ struct DepthwiseStrip {
   int pixels;  // number of pixels; 0 for a strip after the last one
 };
 
-template <abi::DepthwiseDesign design>
+template <const abi::DepthwiseDesign& design>
 __device__ __forceinline__ DepthwiseStrip find_strip(const abi::DepthwiseParams& params,
                                                      const abi::DepthwiseWindow& window,
                                                      unsigned index) {

@@ -10,7 +10,7 @@ namespace gemmery::device {
 
 /// The accumulators of one mma in a lane, as registers and as numbers: float16 accumulators, two
 /// per register, are read as float32.
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 struct MmaAccumulator {
   static constexpr bool is_half = design.accumulator == DType::float16;
   static constexpr int numbers = abi::mma_shape(design).m / 4;
@@ -54,7 +54,7 @@ struct MmaAccumulator {
 
 /// A warp's place among the warps of its block: its tile begins at `row` and `column` of the
 /// block's; `slice` is its share of each block of k.
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 struct WarpPlace {
   int row;
   int column;
@@ -70,7 +70,7 @@ struct WarpPlace {
 
 /// The mmas that cover a warp's tile, and the accumulators of a lane in each: rows lane / 4 (and
 /// + 8), columns from lane % 4 * 2.
-template <abi::Sm80Design design>
+template <const abi::Sm80Design& design>
 struct WarpBlocks {
   static constexpr int rows = abi::warp_tile_m(design) / abi::mma_shape(design).m;
   static constexpr int columns = abi::warp_tile_n(design) / 8;

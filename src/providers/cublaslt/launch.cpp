@@ -11,6 +11,8 @@
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "core/number.hpp"
 #include "driver/stream.hpp"
 #include "kernel/codeless.hpp"
@@ -88,12 +90,16 @@ const void* address_of_c(const Product& product, const GemmArguments& arguments)
   return address_of(arguments, product.epilogue.c);
 }
 
-[[noreturn]] void refuse_launch(const Kernel& kernel, const Library& library, Result result) {
+// cuBLASLt says "internal error" of a stream that belongs to another device.
+[[noreturn]] void refuse_launch(const Kernel& kernel, const Library& library, Result result,
+                                Stream stream) {
   throw Error(
       {.kind = result == Result::alloc_failed ? ErrorKind::out_of_memory : ErrorKind::launch,
        .operand = kernel.name(),
        .expected = "success of cublasLtMatmul",
-       .got = describe(library, result)});
+       .got = describe(library, result),
+       .hint = fmt::format("a stream that is given as a bare handle must be one of {}",
+                           to_string(stream.device()))});
 }
 
 // --- prepared launches --------------------------------------------------------------------------
@@ -152,7 +158,7 @@ void put(const Kernel& kernel, const Plan& plan, MatmulDescriptor operation,
       address_of_c(product, arguments), layouts.c.get(), arguments.out().data(), layouts.out.get(),
       &plan.choice->data, workspace, plan.choice->workspace_bytes,
       static_cast<CudaStream>(stream.handle()));
-  if (result != Result::success) refuse_launch(kernel, library, result);
+  if (result != Result::success) refuse_launch(kernel, library, result, stream);
 }
 
 void put_once(const Kernel& kernel, const Plan& plan, const GemmArguments& arguments,
