@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // With GEMMERY_SOAK=1 determines which planted faults are caught on a GPU by each method:
 // conformance, conformance with delays in the kernel, the tools of compute-sanitizer, and the
-// emulator. A short run searches sound kernels alone, which must raise no alarm. Each search runs in
-// a separate process, because a faulty kernel may hang or destroy its context. Prints the tables
+// emulator. A short run searches sound kernels alone, which must raise no alarm. Each search runs
+// in a separate process, because a faulty kernel may hang or destroy its context. Prints the tables
 // that tests/results/ keeps. GEMMERY_TEST_FAULTS selects rows whose name ("simt, stores a row too
 // many") contains one of its texts, which "|" separates.
 #include <gtest/gtest.h>
