@@ -83,8 +83,9 @@ void print_summary(const ArtifactSummary& kernel, Output& output) {
 ExitCode print_file(const std::string& path, Output& output) {
   const ArtifactFileSummary file = inspect_artifacts(path);
   if (output.is_text()) {
-    output.write_line(fmt::format("{}: {} kernels, {} bytes, made by gemmery {}", path,
-                                  file.kernels.size(), file.bytes, file.library_version));
+    output.write_line(fmt::format("{}: {} kernel{}, {} bytes, made by gemmery {}", path,
+                                  file.kernels.size(), file.kernels.size() == 1 ? "" : "s",
+                                  file.bytes, file.library_version));
   }
   bool is_loadable = true;
   for (const ArtifactSummary& kernel : file.kernels) {

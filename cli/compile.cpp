@@ -147,7 +147,8 @@ ExitCode compile_into_file(const Options& options, Output& output) {
   } else {
     write_compiled(compiled, output);
   }
-  tell_note(fmt::format("{} of {} kernels compiled{}", compiled.size(), results.size(),
+  tell_note(fmt::format("{} of {} kernel{} compiled{}", compiled.size(), results.size(),
+                        results.size() == 1 ? "" : "s",
                         compiled.empty() ? "; no file was written" : " into " + options.output));
   interrupts.end_if_asked("all was done");
   return compiled.size() == results.size() ? ExitCode::success : ExitCode::failed;

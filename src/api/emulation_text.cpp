@@ -58,9 +58,9 @@ std::string to_string(const EmulationReport& report) {
   for (const std::string& rule : report.unused_rules)
     text += "the rule matches no finding: " + rule + "\n";
   if (report.timed_out) text += "time ran out; what is above was found by then\n";
-  return text + fmt::format("{}: {} schedules, {} lane-instructions; {}", report.kernel,
-                            report.schedules, report.lane_instructions,
-                            counts_text(report.findings));
+  return text + fmt::format("{}: {} schedule{}, {} lane-instructions; {}", report.kernel,
+                            report.schedules, report.schedules == 1 ? "" : "s",
+                            report.lane_instructions, counts_text(report.findings));
 }
 
 }  // namespace gemmery
