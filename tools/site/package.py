@@ -65,7 +65,9 @@ def _function(function: griffe.Function, heading: str) -> list[str]:
 
 def _attribute(attribute: griffe.Attribute, heading: str) -> list[str]:
     declared = attribute.name + (f": {attribute.annotation}" if attribute.annotation else "")
-    return [heading, *([fenced(declared, "python")] if attribute.annotation else []), _docstring(attribute)]
+    if not attribute.annotation and attribute.value is not None:  # a name for another object
+        declared += f" = {attribute.value}"
+    return [heading, *([fenced(declared, "python")] if declared != attribute.name else []), _docstring(attribute)]
 
 
 def _described_members(thing: griffe.Class) -> list[griffe.Object]:
