@@ -29,9 +29,15 @@ constexpr OperandPlan make_plan(abi::DType dtype, Direction direction, int vecto
           .threads = threads};
 }
 
+// Device templates take plans by reference.
+template <OperandPlan plan>
+struct KeptPlan {
+  static constexpr OperandPlan value = plan;
+};
+
 template <OperandPlan plan>
 void expect_each_element_once() {
-  using Units = OperandUnits<plan>;
+  using Units = OperandUnits<KeptPlan<plan>::value>;
   std::vector<int> moved(static_cast<std::size_t>(plan.extent * plan.k_elements));
   for (int thread = 0; thread < plan.threads && thread < Units::count; ++thread) {
     for (int pass = 0; pass < Units::passes; ++pass) {
@@ -52,7 +58,7 @@ void expect_each_element_once() {
 // The words that a warp writes with one instruction: one position in each thread's unit.
 template <OperandPlan plan>
 void expect_no_bank_conflicts() {
-  using Units = OperandUnits<plan>;
+  using Units = OperandUnits<KeptPlan<plan>::value>;
   constexpr int banks = 128 / plan.word_bytes;
   for (int first = 0; first < 32; first += banks) {
     std::set<int> hit;
