@@ -30,7 +30,7 @@ struct BenchProblem {
   ProblemLine line;
 };
 
-std::vector<BenchProblem> read_problems(const Options& options) {
+std::vector<BenchProblem> read_named_problems(const Options& options) {
   std::vector<BenchProblem> problems;
   for (const std::string& line : problem_lines(options.words)) {
     problems.push_back({std::to_string(problems.size() + 1), parse_problem(line)});
@@ -119,7 +119,7 @@ void write_rows(const std::vector<Record>& rows, Output& output) {
 }
 
 ExitCode time_problems(const Options& options, Output& output) {
-  const std::vector<BenchProblem> problems = read_problems(options);
+  const std::vector<BenchProblem> problems = read_named_problems(options);
   const ChosenDevice device = choose_present_device(options);
   Progress progress(problems.size());
   std::vector<Record> all;
@@ -139,7 +139,7 @@ ExitCode time_problems(const Options& options, Output& output) {
 
 // --- comparison ---------------------------------------------------------------------------------
 
-Record to_record(const ComparedRow& row) {
+Record comparison_record(const ComparedRow& row) {
   return {{"problem", row.after->problem},
           {"kernel_name", row.after->kernel},
           {"before_us", row.before->median_us},
@@ -156,7 +156,7 @@ ExitCode compare(const Options& options, Output& output) {
   Table table{">before", ">after", ">ratio", ">from .. to", "~problem and kernel"};
   for (const ComparedRow& row : compare_records(before, after)) {
     if (!output.is_text()) {
-      output.write_record(to_record(row));
+      output.write_record(comparison_record(row));
       continue;
     }
     table.add_row({time_text(row.before->median_us), time_text(row.after->median_us),

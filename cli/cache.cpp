@@ -40,7 +40,7 @@ constexpr CounterRow counter_rows[] = {
 
 // --- stat ---------------------------------------------------------------------------------------
 
-Record to_record(const CacheReport& report) {
+Record report_record(const CacheReport& report) {
   Record record = {{"folder", report.folder},           {"is_usable", report.is_usable},
                    {"refusal", report.refusal},         {"is_read_only", report.is_read_only},
                    {"file_system", report.file_system}, {"has_locks", report.has_locks},
@@ -72,7 +72,7 @@ ExitCode tell_report(Output& output) {
   if (output.is_text()) {
     print_report(report, output);
   } else {
-    output.write_record(to_record(report));
+    output.write_record(report_record(report));
   }
   return ExitCode::success;
 }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> shells{"bash", "zsh", "fish"};
 
-constexpr std::string_view targets =
+constexpr std::string_view target_words =
     "cpu sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_103 sm_110 sm_120 sm_121";
 
 // cpu, the first GPUs, devices that may be absent, emulated devices.
@@ -80,8 +80,8 @@ std::string bash_function() {
 }}
 complete -o default -o bashdefault -F _gemmery gemmery
 )",
-                     verb_words(), device_words(), targets, fmt::join(known_device_names(), " "),
-                     cases);
+                     verb_words(), device_words(), target_words,
+                     fmt::join(known_device_names(), " "), cases);
 }
 
 std::string bash_script() {
@@ -103,7 +103,7 @@ std::string fish_option(std::string_view verb, std::string_view option) {
   std::string line = fmt::format("complete -c gemmery -n '__fish_seen_subcommand_from {}' -l {}",
                                  verb, option.substr(2));
   if (option == "--device") line += fmt::format(" -x -a '{}'", device_words());
-  if (option == "--target") line += fmt::format(" -x -a '{}'", targets);
+  if (option == "--target") line += fmt::format(" -x -a '{}'", target_words);
   return line + "\n";
 }
 

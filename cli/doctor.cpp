@@ -9,13 +9,13 @@
 namespace gemmery::cli {
 namespace {
 
-Record to_record(const LibraryFinding& library) {
+Record library_record(const LibraryFinding& library) {
   return {{"name", library.name},       {"found", library.found},
           {"path", library.path},       {"version", library.version},
           {"enables", library.enables}, {"searched", library.searched}};
 }
 
-Record to_record(const DoctorReport& report) {
+Record doctor_record(const DoctorReport& report) {
   Record record = {
       {"gemmery_version", report.gemmery_version}, {"cpu", report.cpu}, {"gpus", report.gpus}};
   record["emulated"] = report.emulated;
@@ -26,7 +26,7 @@ Record to_record(const DoctorReport& report) {
                      {"hits", report.cache.counters.hits}};
   record["libraries"] = Record::array();
   for (const LibraryFinding& library : report.libraries)
-    record["libraries"].push_back(to_record(library));
+    record["libraries"].push_back(library_record(library));
   return record;
 }
 
@@ -38,7 +38,7 @@ ExitCode report_doctor(const Options&, Output& output) {
     std::istringstream lines(to_string(report));
     for (std::string line; std::getline(lines, line);) output.write_prose(line);
   } else {
-    output.write_record(to_record(report));
+    output.write_record(doctor_record(report));
   }
   return ExitCode::success;
 }

@@ -19,7 +19,7 @@ constexpr const char* argument_forms =
     "[NAME=]FILE.npy, [NAME=]zeros:DTYPE:SHAPE, [NAME=]unwritten:DTYPE:SHAPE, one of them after "
     "map:BOX:, bytes:FILE.npy or a number";
 
-[[noreturn]] void refuse(std::string operand, std::string expected, const std::string& got) {
+[[noreturn]] void refuse_word(std::string operand, std::string expected, const std::string& got) {
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = std::move(operand),
                .expected = std::move(expected),
@@ -56,7 +56,7 @@ std::string descr_of(const std::string& word) {
   if (const auto dtype = parse_dtype(word); dtype && bit_width(*dtype) >= 8)
     return descr_of(*dtype);
   if (word.starts_with('<') || word.starts_with('|')) return word;
-  refuse("--arg", "a type of whole bytes, such as f32 or <i8", word);
+  refuse_word("--arg", "a type of whole bytes, such as f32 or <i8", word);
 }
 
 void make_argument(NamedArgument& made, const std::string& text);
@@ -64,16 +64,16 @@ void make_argument(NamedArgument& made, const std::string& text);
 void make_buffer(NamedArgument& made, const std::string& text, bool is_written) {
   const std::size_t first = text.find(':');
   const std::size_t second = text.find(':', first + 1);
-  if (second == std::string::npos) refuse("--arg", argument_forms, text);
+  if (second == std::string::npos) refuse_word("--arg", argument_forms, text);
   const std::string word = text.substr(first + 1, second - first - 1);
   const auto shape = read_extents(std::string_view(text).substr(second + 1));
-  if (!shape) refuse("--arg", "a shape such as 128x128", text.substr(second + 1));
+  if (!shape) refuse_word("--arg", "a shape such as 128x128", text.substr(second + 1));
   made.descr = descr_of(word);
   made.shape = *shape;
   std::uint64_t bytes = element_bytes(made.descr, "--arg");
   for (const std::uint64_t extent : *shape) {
     if (extent != 0 && bytes > (std::uint64_t{1} << 40) / extent)
-      refuse("--arg", "at most 2^40 bytes", text);
+      refuse_word("--arg", "at most 2^40 bytes", text);
     bytes *= extent;
   }
   made.argument = is_written ? EmulationArgument::buffer(std::vector<std::byte>(bytes))
@@ -94,7 +94,7 @@ void make_from_file(NamedArgument& made, const std::string& file, bool is_value)
 DType dtype_of(const std::string& descr) {
   for (const DTypeFacts& known : dtype_table)
     if (known.bits >= 8 && descr_of(known.dtype) == descr) return known.dtype;
-  refuse("--arg", "a type of elements that tensor maps have", descr);
+  refuse_word("--arg", "a type of elements that tensor maps have", descr);
 }
 
 // BOX[/SWIZZLE]:BUFFER, where BUFFER is a file, zeros: or unwritten:.
@@ -108,10 +108,10 @@ void make_map(NamedArgument& made, const std::string& text) {
                            : read_extents(std::string_view(form).substr(slash + 1))
                                  .value_or(std::vector<std::uint64_t>{});
   if (colon == std::string::npos || !box || swizzle.size() != 1)
-    refuse("--arg", "map:BOX[/SWIZZLE]:BUFFER, such as map:64x64/128:a.npy", "map:" + text);
+    refuse_word("--arg", "map:BOX[/SWIZZLE]:BUFFER, such as map:64x64/128:a.npy", "map:" + text);
   make_argument(made, text.substr(colon + 1));
   if (made.argument.kind != EmulationArgument::Kind::buffer)
-    refuse("--arg", "a buffer after map:BOX:", text.substr(colon + 1));
+    refuse_word("--arg", "a buffer after map:BOX:", text.substr(colon + 1));
   const std::vector<std::uint32_t> narrow(box->begin(), box->end());
   made.argument =
       EmulationArgument::tensor_map(std::move(made.argument), dtype_of(made.descr), made.shape,
@@ -137,11 +137,11 @@ void make_argument(NamedArgument& made, const std::string& text) {
 
 std::array<std::uint32_t, 3> parse_extents(const std::string& word, const char* option) {
   const auto extents = read_extents(word);
-  if (!extents || extents->size() > 3) refuse(option, "X, XxY or XxYxZ", word);
+  if (!extents || extents->size() > 3) refuse_word(option, "X, XxY or XxYxZ", word);
   std::array<std::uint32_t, 3> triple{1, 1, 1};
   for (std::size_t axis = 0; axis < extents->size(); ++axis) {
     if ((*extents)[axis] > std::numeric_limits<std::uint32_t>::max())
-      refuse(option, "extents below 2^32", word);
+      refuse_word(option, "extents below 2^32", word);
     triple[axis] = static_cast<std::uint32_t>((*extents)[axis]);
   }
   return triple;
@@ -158,7 +158,7 @@ EmulatedTrace parse_trace(const std::string& word) {
           ? std::vector<std::uint64_t>{}
           : read_extents(word.substr(colon + 1)).value_or(std::vector<std::uint64_t>(2));
   if (!index || index->size() > 3 || warp.size() > 1)
-    refuse("--trace", "X[,Y[,Z]][:WARP], a block's index and a warp of it", word);
+    refuse_word("--trace", "X[,Y[,Z]][:WARP], a block's index and a warp of it", word);
   std::ranges::transform(*index, trace.block.begin(),
                          [](std::uint64_t at) { return static_cast<std::uint32_t>(at); });
   if (!warp.empty()) trace.warp = static_cast<int>(warp.front());
@@ -172,7 +172,8 @@ NamedArgument parse_argument(const std::string& word, std::size_t index) {
                      .argument = {},
                      .descr = {},
                      .shape = {}};
-  if (made.name.find('/') != std::string::npos) refuse("--arg", "a name without '/'", made.name);
+  if (made.name.find('/') != std::string::npos)
+    refuse_word("--arg", "a name without '/'", made.name);
   make_argument(made, is_named ? word.substr(equals + 1) : word);
   return made;
 }

@@ -18,8 +18,8 @@ namespace {
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t header_alignment = 64;
 
-[[noreturn]] void refuse(const std::string& file, std::string expected, std::string got,
-                         std::string hint = {}) {
+[[noreturn]] void refuse_array(const std::string& file, std::string expected, std::string got,
+                               std::string hint = {}) {
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = file,
                .expected = std::move(expected),
@@ -69,13 +69,13 @@ class HeaderParser {
     else if (key == "shape")
       header_.shape = take_shape();
     else
-      refuse(file_, "a header with descr, fortran_order and shape", "'" + key + "'");
+      refuse_array(file_, "a header with descr, fortran_order and shape", "'" + key + "'");
   }
 
   std::string take_descr() {
     if (peek() == '[')
-      refuse(file_, "an array of plain numbers", "structured elements",
-             "save each field as an array of its own");
+      refuse_array(file_, "an array of plain numbers", "structured elements",
+                   "save each field as an array of its own");
     return take_string();
   }
 
@@ -138,7 +138,9 @@ class HeaderParser {
   void expect(char c) {
     if (!accept(c)) fail_header();
   }
-  [[noreturn]] void fail_header() { refuse(file_, "the header of a .npy file", "other text"); }
+  [[noreturn]] void fail_header() {
+    refuse_array(file_, "the header of a .npy file", "other text");
+  }
 
   std::string_view rest_;
   const std::string& file_;
@@ -153,7 +155,7 @@ std::uint32_t little_endian(std::string_view bytes) {
 }
 
 std::string take_bytes(std::string_view& rest, std::size_t count, const std::string& file) {
-  if (rest.size() < count) refuse(file, "a whole .npy file", "one that ends early");
+  if (rest.size() < count) refuse_array(file, "a whole .npy file", "one that ends early");
   std::string taken(rest.substr(0, count));
   rest.remove_prefix(count);
   return taken;
@@ -161,11 +163,11 @@ std::string take_bytes(std::string_view& rest, std::size_t count, const std::str
 
 Header take_header(std::string_view& rest, const std::string& file) {
   if (!rest.starts_with(magic))
-    refuse(file, "a .npy file (numpy.save)", "a file that does not begin as one");
+    refuse_array(file, "a .npy file (numpy.save)", "a file that does not begin as one");
   rest.remove_prefix(magic.size());
   const auto major = static_cast<unsigned char>(take_bytes(rest, 2, file)[0]);
   if (major < 1 || major > 3)
-    refuse(file, "version 1, 2 or 3 of the .npy format", fmt::format("version {}", major));
+    refuse_array(file, "version 1, 2 or 3 of the .npy format", fmt::format("version {}", major));
   const std::uint32_t length = little_endian(take_bytes(rest, major == 1 ? 2 : 4, file));
   return HeaderParser(take_bytes(rest, length, file), file).parse();
 }
@@ -174,7 +176,7 @@ std::uint64_t bytes_of(const NpyArray& array, const std::string& file) {
   std::uint64_t bytes = element_bytes(array.descr, file);
   for (const std::uint64_t extent : array.shape) {
     if (extent != 0 && bytes > std::numeric_limits<std::uint64_t>::max() / extent)
-      refuse(file, "a shape that memory can hold", "one of more than 2^64 bytes");
+      refuse_array(file, "a shape that memory can hold", "one of more than 2^64 bytes");
     bytes *= extent;
   }
   return bytes;
@@ -192,8 +194,8 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
 
 std::size_t element_bytes(std::string_view descr, const std::string& file) {
   const auto refuse_elements = [&](const char* what) {
-    refuse(file, "little-endian plain numbers", fmt::format("{} ('{}')", what, descr),
-           "convert it: array.astype('<f4')");
+    refuse_array(file, "little-endian plain numbers", fmt::format("{} ('{}')", what, descr),
+                 "convert it: array.astype('<f4')");
   };
   if (descr.size() < 3) refuse_elements("an unknown type");
   if (descr[0] == '>') refuse_elements("big-endian numbers");
@@ -213,14 +215,14 @@ std::size_t element_bytes(std::string_view descr, const std::string& file) {
 NpyArray parse_npy(std::string_view rest, const std::string& file) {
   Header header = take_header(rest, file);
   if (!header.descr || !header.is_fortran_order || !header.shape)
-    refuse(file, "a header with descr, fortran_order and shape", "one without");
+    refuse_array(file, "a header with descr, fortran_order and shape", "one without");
   NpyArray array{.descr = std::move(*header.descr), .shape = std::move(*header.shape), .bytes = {}};
   const std::uint64_t bytes = bytes_of(array, file);
   if (*header.is_fortran_order)
-    refuse(file, "an array in C order", "one in Fortran order",
-           "save numpy.ascontiguousarray(array)");
+    refuse_array(file, "an array in C order", "one in Fortran order",
+                 "save numpy.ascontiguousarray(array)");
   if (rest.size() != bytes)
-    refuse(file, fmt::format("{} bytes of data", bytes), std::to_string(rest.size()));
+    refuse_array(file, fmt::format("{} bytes of data", bytes), std::to_string(rest.size()));
   array.bytes.resize(rest.size());
   std::memcpy(array.bytes.data(), rest.data(), rest.size());
   return array;

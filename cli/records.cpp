@@ -5,16 +5,16 @@
 namespace gemmery::cli {
 namespace {
 
-Record to_record(const OperandRule& rule) {
+Record rule_record(const OperandRule& rule) {
   return {{"dtype", name(rule.dtype)},
           {"layout", name(rule.layout)},
           {"alignment_bytes", rule.alignment}};
 }
 
-Record to_record(const OperandRules& rules) {
-  Record record = {{"A", to_record(rules.a)}, {"B", to_record(rules.b)}};
-  if (rules.has_c) record["C"] = to_record(rules.c);
-  record["out"] = to_record(rules.out);
+Record rules_record(const OperandRules& rules) {
+  Record record = {{"A", rule_record(rules.a)}, {"B", rule_record(rules.b)}};
+  if (rules.has_c) record["C"] = rule_record(rules.c);
+  record["out"] = rule_record(rules.out);
   return record;
 }
 
@@ -24,7 +24,7 @@ Record names(const std::vector<Target>& targets) {
   return list;
 }
 
-Record to_record(const std::vector<DesignField>& fields) {
+Record design_record(const std::vector<DesignField>& fields) {
   Record record = Record::object();
   for (const DesignField& field : fields) record[field.name] = field.value;
   return record;
@@ -37,12 +37,12 @@ Record to_record(const Metadata& metadata) {
           {"kernel_class", metadata.kernel_class},
           {"provider", metadata.provider},
           {"supported_targets", names(metadata.supported_targets)},
-          {"operands", to_record(metadata.operands)},
+          {"operands", rules_record(metadata.operands)},
           {"accumulator_type", name(metadata.operands.accumulator)},
           {"math", name(metadata.operands.math)},
           {"epilogue", metadata.epilogue},
           {"epilogue_compute_type", name(metadata.epilogue_compute_type)},
-          {"design", to_record(metadata.design)},
+          {"design", design_record(metadata.design)},
           {"deterministic", metadata.deterministic}};
 }
 

@@ -40,7 +40,7 @@ Error no_problems(const char* expected, const char* example) {
 
 // --- tuning -------------------------------------------------------------------------------------
 
-Record to_record(const TuningEntry& entry) {
+Record tuning_record(const TuningEntry& entry) {
   return {{"problem", entry.problem},
           {"device_name", entry.conditions.device},
           {"driver", entry.conditions.driver},
@@ -58,7 +58,7 @@ Record number_or_null(double value) {
 }
 
 void write_result(const TuneResult& result, Output& output) {
-  Record record = to_record(result.entry);
+  Record record = tuning_record(result.entry);
   record["outcome"] = name(result.outcome);
   record["candidates"] = Record::array();
   for (const TunedCandidate& candidate : result.entry.candidates) {
@@ -186,7 +186,7 @@ ExitCode list_stored(const Options& options, Output& output) {
       print_stored(entry, output);
       continue;
     }
-    Record record = to_record(entry);
+    Record record = tuning_record(entry);
     record["holds_here"] = entry.holds_here;
     output.write_record(record);
   }

@@ -22,7 +22,7 @@ nb::object compiled_object(nb::handle self) {
   return artifact.native ? nb::borrow(self) : artifact.compiled_obj;
 }
 
-std::vector<std::string> targets_of(const PyArtifact& self) {
+std::vector<std::string> targets_of_artifact(const PyArtifact& self) {
   std::vector<std::string> targets;
   for (const Target target : native_artifact(self, "targets").targets())
     targets.push_back(to_string(target));
@@ -33,7 +33,7 @@ std::vector<std::string> targets_of(const PyArtifact& self) {
 std::string describe(const PyArtifact& self) {
   std::string targets;
   if (self.native) {
-    for (const std::string& target : targets_of(self))
+    for (const std::string& target : targets_of_artifact(self))
       targets += (targets.empty() ? " for " : ", ") + target;
   }
   return "CompiledArtifact(" + nb::cast<std::string>(nb::repr(self.kernel_obj)) + targets + ")";
@@ -274,7 +274,7 @@ void bind_artifacts(nb::module_& module) {
       .def_prop_ro(
           "is_native", [](const PyArtifact& self) { return self.native.has_value(); },
           doc("CompiledArtifact.is_native"))
-      .def_prop_ro("targets", &targets_of, doc("CompiledArtifact.targets"))
+      .def_prop_ro("targets", &targets_of_artifact, doc("CompiledArtifact.targets"))
       .def_prop_ro(
           "source", [](const PyArtifact& self) { return native_artifact(self, "source").source(); },
           doc("CompiledArtifact.source"))

@@ -18,6 +18,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gemmery/device.hpp>
@@ -57,6 +58,14 @@ void bind_call_errors(nb::module_& module);
 // Throws Error.
 [[noreturn]] void refuse(std::string_view operand, std::string expected, std::string got,
                          std::string hint = {}, ErrorKind kind = ErrorKind::invalid_argument);
+
+// The value of a word; `expected` says which words there are if `parse` knows it not.
+template <class Value>
+Value read_word(std::string_view word, std::optional<Value> (*parse)(std::string_view) noexcept,
+                std::string_view name, std::string expected) {
+  if (const std::optional<Value> value = parse(word)) return *value;
+  refuse(name, std::move(expected), "\"" + std::string(word) + "\"");
+}
 
 // --- conversions ---------------------------------------------------------------------------------
 

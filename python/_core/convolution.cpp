@@ -120,13 +120,6 @@ void read_padding(nb::handle padding, nb::handle upper, const Tensor& filter,
   if (word != "valid") refuse("padding", "numbers, \"same\" or \"valid\"", "\"" + word + "\"");
 }
 
-template <class Value>
-Value read_word(std::string_view word, std::optional<Value> (*parse)(std::string_view) noexcept,
-                std::string_view name, std::string expected) {
-  if (const std::optional<Value> value = parse(word)) return *value;
-  refuse(name, std::move(expected), "\"" + std::string(word) + "\"");
-}
-
 // --- construction --------------------------------------------------------------------------------
 
 GemmOptions channels_last(const GemmOptions& options, const Tensor& out) {
@@ -141,11 +134,12 @@ GemmOptions channels_last(const GemmOptions& options, const Tensor& out) {
   return views;
 }
 
-void construct(PyConvArguments* self, std::string_view kind, nb::handle A, nb::handle B,
-               nb::handle out, nb::handle accumulator, nb::handle stride, nb::handle padding,
-               nb::handle upper_padding, nb::handle dilation, std::int64_t groups,
-               std::string_view mode, nb::handle epilogue, nb::handle performance, nb::handle C,
-               double alpha, double beta, std::string_view math) {
+void construct_convolution(PyConvArguments* self, std::string_view kind, nb::handle A, nb::handle B,
+                           nb::handle out, nb::handle accumulator, nb::handle stride,
+                           nb::handle padding, nb::handle upper_padding, nb::handle dilation,
+                           std::int64_t groups, std::string_view mode, nb::handle epilogue,
+                           nb::handle performance, nb::handle C, double alpha, double beta,
+                           std::string_view math) {
   PyConvArguments arguments;
   arguments.epilogue = nb::borrow(epilogue);
   arguments.performance = nb::borrow(performance);
@@ -176,7 +170,7 @@ void construct(PyConvArguments* self, std::string_view kind, nb::handle A, nb::h
   new (self) PyConvArguments(std::move(arguments));
 }
 
-[[noreturn]] void refuse_staging(const PyConvArguments&, nb::handle) {
+[[noreturn]] void refuse_conv_staging(const PyConvArguments&, nb::handle) {
   refuse("to_device", "arguments of a GEMM", "those of a convolution",
          "copy the tensors to the device and make new arguments", ErrorKind::unsupported);
 }
@@ -185,15 +179,15 @@ void construct(PyConvArguments* self, std::string_view kind, nb::handle A, nb::h
 
 void bind_convolution(nb::module_& module) {
   nb::class_<PyConvArguments, PyGemmArguments>(module, "ConvArguments", doc("ConvArguments"))
-      .def("__init__", &construct, nb::arg("kind"), nb::arg("A").none(), nb::arg("B").none(),
-           nb::arg("out").none(), nb::arg("accumulator_type").none() = nb::none(), nb::kw_only(),
-           nb::arg("stride") = 1, nb::arg("padding") = 0,
-           nb::arg("upper_padding").none() = nb::none(), nb::arg("dilation") = 1,
-           nb::arg("groups") = 1, nb::arg("mode") = "cross_correlation",
+      .def("__init__", &construct_convolution, nb::arg("kind"), nb::arg("A").none(),
+           nb::arg("B").none(), nb::arg("out").none(),
+           nb::arg("accumulator_type").none() = nb::none(), nb::kw_only(), nb::arg("stride") = 1,
+           nb::arg("padding") = 0, nb::arg("upper_padding").none() = nb::none(),
+           nb::arg("dilation") = 1, nb::arg("groups") = 1, nb::arg("mode") = "cross_correlation",
            nb::arg("epilogue").none() = nb::none(), nb::arg("performance").none() = nb::none(),
            nb::arg("C").none() = nb::none(), nb::arg("alpha") = 1.0, nb::arg("beta") = 0.0,
            nb::arg("math") = "native")
-      .def("to_device", &refuse_staging, nb::arg("device").none() = nb::none(),
+      .def("to_device", &refuse_conv_staging, nb::arg("device").none() = nb::none(),
            doc("ConvArguments.to_device"));
 }
 

@@ -22,8 +22,8 @@ using epilogue::Reduction;
 // --- words ---------------------------------------------------------------------------------------
 
 template <class Value>
-Value read_word(std::string_view role, std::string_view word,
-                std::initializer_list<std::pair<std::string_view, Value>> words) {
+Value choose_by_word(std::string_view role, std::string_view word,
+                     std::initializer_list<std::pair<std::string_view, Value>> words) {
   std::string expected;
   for (const auto& [name, value] : words) {
     if (name == word) return value;
@@ -36,22 +36,22 @@ Value read_word(std::string_view role, std::string_view word,
 }
 
 Reduction read_reduction(std::string_view word) {
-  return read_word<Reduction>("reduction", word,
-                              {{"none", Reduction::none},
-                               {"sum", Reduction::sum},
-                               {"max", Reduction::max},
-                               {"min", Reduction::min},
-                               {"amax", Reduction::amax}});
+  return choose_by_word<Reduction>("reduction", word,
+                                   {{"none", Reduction::none},
+                                    {"sum", Reduction::sum},
+                                    {"max", Reduction::max},
+                                    {"min", Reduction::min},
+                                    {"amax", Reduction::amax}});
 }
 
 Expression cast_expression(const Expression& x, nb::handle dtype, std::string_view rounding,
                            std::string_view overflow) {
   return epilogue::cast(
       x, to_dtype(dtype, "dtype"),
-      read_word<epilogue::Rounding>("rounding", rounding,
-                                    {{"nearest_even", epilogue::Rounding::nearest_even},
-                                     {"toward_zero", epilogue::Rounding::toward_zero}}),
-      read_word<epilogue::Overflow>(
+      choose_by_word<epilogue::Rounding>("rounding", rounding,
+                                         {{"nearest_even", epilogue::Rounding::nearest_even},
+                                          {"toward_zero", epilogue::Rounding::toward_zero}}),
+      choose_by_word<epilogue::Overflow>(
           "overflow", overflow,
           {{"natural", epilogue::Overflow::natural}, {"saturate", epilogue::Overflow::saturate}}));
 }
@@ -116,7 +116,7 @@ EpilogueArguments without_d(epilogue::Program program, const std::vector<NamedOp
   return EpilogueArguments(std::move(program), std::move(operands));
 }
 
-int visit_arguments(PyObject* self, visitproc visit, void* arg) {
+int visit_epilogue_arguments(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;
   const auto* const arguments = nb::inst_ptr<PyEpilogueArguments>(self);
@@ -129,7 +129,7 @@ int visit_arguments(PyObject* self, visitproc visit, void* arg) {
   return 0;
 }
 
-int clear_arguments(PyObject* self) {
+int clear_epilogue_arguments(PyObject* self) {
   if (!nb::inst_ready(self)) return 0;
   auto* const arguments = nb::inst_ptr<PyEpilogueArguments>(self);
   arguments->given.reset();
@@ -140,9 +140,10 @@ int clear_arguments(PyObject* self) {
   return 0;
 }
 
-PyType_Slot arguments_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_arguments)},
-                                 {Py_tp_clear, reinterpret_cast<void*>(clear_arguments)},
-                                 {0, nullptr}};
+PyType_Slot epilogue_arguments_slots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(visit_epilogue_arguments)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear_epilogue_arguments)},
+    {0, nullptr}};
 
 // --- binding -------------------------------------------------------------------------------------
 
@@ -291,7 +292,8 @@ const ImportedTensor* PyEpilogueArguments::find_tensor(std::string_view name) co
 void bind_epilogues(nb::module_& module) {
   bind_expressions(module);
   bind_programs(module);
-  nb::class_<PyEpilogueArguments>(module, "EpilogueArguments", nb::type_slots(arguments_slots),
+  nb::class_<PyEpilogueArguments>(module, "EpilogueArguments",
+                                  nb::type_slots(epilogue_arguments_slots),
                                   doc("EpilogueArguments"))
       .def(
           "__init__",

@@ -100,13 +100,6 @@ const GivenSizes* only_sizes(const std::array<GivenSizes, 5>& given) {
   return found;
 }
 
-template <class Value>
-Value read_word(std::string_view word, std::optional<Value> (*parse)(std::string_view) noexcept,
-                std::string_view name, std::string expected) {
-  if (const std::optional<Value> value = parse(word)) return *value;
-  refuse(name, std::move(expected), "\"" + std::string(word) + "\"");
-}
-
 bool is_list(nb::handle object) {
   return nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object);
 }
@@ -257,13 +250,14 @@ void bind_indices(PyGroupedGemmArguments& arguments, const GivenIndices& given,
     refuse("gather_divide", "1 without a gather", std::to_string(given.divide));
 }
 
-void construct(PyGroupedGemmArguments* self, nb::handle A, nb::handle B, nb::handle out,
-               nb::handle accumulator, nb::handle offsets, nb::handle epilogue,
-               nb::handle performance, nb::handle C, nb::handle alpha, nb::handle beta,
-               std::string_view math, nb::handle prefix, nb::handle counts, nb::handle labels,
-               nb::handle masked, std::string_view ragged, std::string_view outside,
-               std::int32_t alignment, std::int64_t expected, bool read_now, bool check,
-               nb::handle gather, std::int32_t gather_divide, nb::handle scatter) {
+void construct_grouped(PyGroupedGemmArguments* self, nb::handle A, nb::handle B, nb::handle out,
+                       nb::handle accumulator, nb::handle offsets, nb::handle epilogue,
+                       nb::handle performance, nb::handle C, nb::handle alpha, nb::handle beta,
+                       std::string_view math, nb::handle prefix, nb::handle counts,
+                       nb::handle labels, nb::handle masked, std::string_view ragged,
+                       std::string_view outside, std::int32_t alignment, std::int64_t expected,
+                       bool read_now, bool check, nb::handle gather, std::int32_t gather_divide,
+                       nb::handle scatter) {
   PyGroupedGemmArguments arguments;
   arguments.epilogue = nb::borrow(epilogue);
   arguments.performance = nb::borrow(performance);
@@ -405,15 +399,16 @@ void set_grouped_data(PyGroupedGemmArguments& self, const std::string& operand, 
 void bind_grouped(nb::module_& module) {
   nb::class_<PyGroupedGemmArguments, PyGemmArguments>(
       module, "GroupedGemmArguments", nb::type_slots(grouped_slots), doc("GroupedGemmArguments"))
-      .def("__init__", &construct, nb::arg("A").none(), nb::arg("B").none(), nb::arg("out").none(),
-           nb::arg("accumulator_type").none() = nb::none(), nb::arg("offsets").none() = nb::none(),
-           nb::arg("epilogue").none() = nb::none(), nb::kw_only(),
-           nb::arg("performance").none() = nb::none(), nb::arg("C").none() = nb::none(),
-           nb::arg("alpha") = 1.0, nb::arg("beta") = 0.0, nb::arg("math") = "native",
-           nb::arg("prefix").none() = nb::none(), nb::arg("counts").none() = nb::none(),
-           nb::arg("labels").none() = nb::none(), nb::arg("masked").none() = nb::none(),
-           nb::arg("ragged") = "m", nb::arg("outside") = "untouched", nb::arg("alignment") = 1,
-           nb::arg("expected") = 0, nb::arg("read_now") = false, nb::arg("check") = false,
+      .def("__init__", &construct_grouped, nb::arg("A").none(), nb::arg("B").none(),
+           nb::arg("out").none(), nb::arg("accumulator_type").none() = nb::none(),
+           nb::arg("offsets").none() = nb::none(), nb::arg("epilogue").none() = nb::none(),
+           nb::kw_only(), nb::arg("performance").none() = nb::none(),
+           nb::arg("C").none() = nb::none(), nb::arg("alpha") = 1.0, nb::arg("beta") = 0.0,
+           nb::arg("math") = "native", nb::arg("prefix").none() = nb::none(),
+           nb::arg("counts").none() = nb::none(), nb::arg("labels").none() = nb::none(),
+           nb::arg("masked").none() = nb::none(), nb::arg("ragged") = "m",
+           nb::arg("outside") = "untouched", nb::arg("alignment") = 1, nb::arg("expected") = 0,
+           nb::arg("read_now") = false, nb::arg("check") = false,
            nb::arg("gather").none() = nb::none(), nb::arg("gather_divide") = 1,
            nb::arg("scatter").none() = nb::none())
       .def_prop_ro(

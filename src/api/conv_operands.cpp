@@ -8,11 +8,11 @@
 #include "operation/groups.hpp"
 
 namespace gemmery::api {
-namespace {
-
 Extents3 as_extents3(const operation::MatrixExtents& extents) {
   return {extents.batch, extents.rows, extents.columns};
 }
+
+namespace {
 
 OperandMemory conv_memory(const GemmProblem& problem, bool is_a) {
   const operation::ConvMemory memory = operation::memory_of(problem, is_a);

@@ -7,8 +7,11 @@
 
 #include "api/bound_problem.hpp"
 #include "api/guarded_operand.hpp"
+#include "operation/matrix.hpp"
 
 namespace gemmery::api {
+
+Extents3 as_extents3(const operation::MatrixExtents& extents);
 
 // The memory of A or B.
 struct OperandMemory {

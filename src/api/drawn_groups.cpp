@@ -8,14 +8,11 @@
 #include <tuple>
 
 #include "api/random_numbers.hpp"
+#include "core/arithmetic.hpp"
 #include "operation/groups.hpp"
 
 namespace gemmery::api {
 namespace {
-
-std::int64_t round_up(std::int64_t value, std::int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 // Random numbers, one after the other.
 class Draw {

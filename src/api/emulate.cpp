@@ -22,6 +22,7 @@
 
 #include "api/emulation_arguments.hpp"
 #include "api/finding_rules.hpp"
+#include "api/refusal.hpp"
 #include "emulator/device.hpp"
 #include "emulator/execution_watch.hpp"
 #include "emulator/module.hpp"
@@ -29,13 +30,6 @@
 
 namespace gemmery {
 namespace {
-
-[[noreturn]] void refuse(std::string operand, std::string expected, std::string got) {
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = std::move(operand),
-               .expected = std::move(expected),
-               .got = std::move(got)});
-}
 
 // --- the kernel ---------------------------------------------------------------------------------
 
@@ -85,9 +79,9 @@ std::string find_entry(const std::vector<std::string>& entries, const std::strin
   }
   if (found.size() == 1) return found.front();
   if (entries.empty())
-    refuse("code", "a kernel (__global__, .entry)", "none; a template must be instantiated");
-  refuse("entry", found.empty() ? "a kernel of the code" : "the name of one kernel",
-         fmt::format("'{}'; the code has: {}", wanted, all));
+    api::refuse("code", "a kernel (__global__, .entry)", "none; a template must be instantiated");
+  api::refuse("entry", found.empty() ? "a kernel of the code" : "the name of one kernel",
+              fmt::format("'{}'; the code has: {}", wanted, all));
 }
 
 std::vector<FindingRule> all_rules(const EmulationRequest& request) {
@@ -219,7 +213,8 @@ class Emulation {
         entry_(find_entry(ptx_.entries(), request.entry)),
         buffers_(request.arguments, device_),
         watch_(request.wants_coverage, traced_block(request)) {
-    if (request.schedules < 1) refuse("schedules", "at least 1", std::to_string(request.schedules));
+    if (request.schedules < 1)
+      api::refuse("schedules", "at least 1", std::to_string(request.schedules));
   }
 
   EmulationReport run();

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <gemmery/error.hpp>
 
+#include "api/refusal.hpp"
 #include "core/number.hpp"
 
 namespace gemmery {
@@ -68,15 +69,6 @@ EmulationArgument EmulationArgument::tensor_map(EmulationArgument buffer, DType 
 namespace {
 
 using Kind = EmulationArgument::Kind;
-
-[[noreturn]] void refuse(std::string operand, std::string expected, std::string got,
-                         std::string hint = {}) {
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = std::move(operand),
-               .expected = std::move(expected),
-               .got = std::move(got),
-               .hint = std::move(hint)});
-}
 
 std::string name_of(std::size_t index) { return fmt::format("argument {}", index); }
 
@@ -138,12 +130,12 @@ std::vector<std::byte> bytes_of_integer(const Integer& number, std::uint32_t byt
 std::vector<std::byte> typed_number(std::string_view text, std::string_view type,
                                     std::uint32_t bytes, std::size_t index) {
   const std::optional<DType> dtype = parse_dtype(type);
-  if (!dtype) refuse(name_of(index), "NUMBER:DTYPE", fmt::format("'{}:{}'", text, type));
+  if (!dtype) api::refuse(name_of(index), "NUMBER:DTYPE", fmt::format("'{}:{}'", text, type));
   if (facts(*dtype).bits != 8 * static_cast<int>(bytes))
-    refuse(name_of(index), fmt::format("a parameter of {} bytes", bytes),
-           fmt::format("a number of type {}", name(*dtype)));
+    api::refuse(name_of(index), fmt::format("a parameter of {} bytes", bytes),
+                fmt::format("a number of type {}", name(*dtype)));
   const std::optional<double> value = parse_real(text);
-  if (!value) refuse(name_of(index), "a number", fmt::format("'{}'", text));
+  if (!value) api::refuse(name_of(index), "a number", fmt::format("'{}'", text));
   return bytes_of_real(*dtype, *value, bytes);
 }
 
@@ -156,18 +148,18 @@ std::vector<std::byte> bytes_of_number(const std::string& text, const emulator::
   const std::string type(emulator::name(parameter.type));
   const bool is_plain = static_cast<std::uint32_t>(emulator::bytes_of(parameter.type)) == bytes;
   if (!is_plain)
-    refuse(name_of(index),
-           fmt::format("a value of the kernel's parameter, which has {} bytes", bytes),
-           fmt::format("'{}'", text),
-           "give its type (1.5:f16), or the bytes of a struct as an array of uint8");
+    api::refuse(name_of(index),
+                fmt::format("a value of the kernel's parameter, which has {} bytes", bytes),
+                fmt::format("'{}'", text),
+                "give its type (1.5:f16), or the bytes of a struct as an array of uint8");
   if (emulator::is_float(parameter.type)) {
     if (const auto value = parse_real(text))
       return bytes_of_real(float_of(parameter.type), *value, bytes);
   } else if (const auto value = parse_integer(text); value && fits(*value, bytes)) {
     return bytes_of_integer(*value, bytes);
   }
-  refuse(name_of(index), "a number of the kernel's parameter, which is ." + type,
-         fmt::format("'{}'", text));
+  api::refuse(name_of(index), "a number of the kernel's parameter, which is ." + type,
+              fmt::format("'{}'", text));
 }
 
 std::vector<std::byte> bytes_of_map(const EmulationArgument& argument, std::uint64_t address) {
@@ -201,16 +193,16 @@ std::vector<std::byte> lay_out_parameters(const emulator::KernelImage& image,
                                           const EmulationBuffers& buffers) {
   const std::vector<emulator::Variable>& parameters = image.entry->parameters;
   if (arguments.size() != parameters.size())
-    refuse("arguments of " + emulator::demangled(image.name), std::to_string(parameters.size()),
-           std::to_string(arguments.size()));
+    api::refuse("arguments of " + emulator::demangled(image.name),
+                std::to_string(parameters.size()), std::to_string(arguments.size()));
   std::vector<std::byte> bytes(image.parameter_bytes);
   for (std::size_t index = 0; index < arguments.size(); ++index) {
     const std::vector<std::byte> each =
         bytes_of_argument(arguments[index], parameters[index], index, buffers);
     if (each.size() != image.parameter_size[index])
-      refuse(name_of(index),
-             fmt::format("{} bytes, as the kernel's parameter", image.parameter_size[index]),
-             size_text(arguments[index], each.size()));
+      api::refuse(name_of(index),
+                  fmt::format("{} bytes, as the kernel's parameter", image.parameter_size[index]),
+                  size_text(arguments[index], each.size()));
     std::memcpy(bytes.data() + image.parameter_offset[index], each.data(), each.size());
   }
   return bytes;

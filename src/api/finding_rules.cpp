@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <gemmery/error.hpp>
 
+#include "core/trimmed.hpp"
 #include "emulator/module.hpp"
 
 namespace gemmery {
@@ -29,13 +30,6 @@ std::string_view name_in_source(std::string_view signature) noexcept {
 }
 
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view white = " \t\r";
-  const std::size_t first = text.find_first_not_of(white);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(white) - first + 1);
-}
 
 // Takes the text up to the next comma, which is removed as well.
 std::string_view take_field(std::string_view& rest) {
@@ -78,8 +72,8 @@ bool is_kind(const std::string& word) {
   return false;
 }
 
-[[noreturn]] void refuse(const std::string& file, int line, const std::string& expected,
-                         std::string_view got) {
+[[noreturn]] void refuse_rule(const std::string& file, int line, const std::string& expected,
+                              std::string_view got) {
   throw Error(
       {.kind = ErrorKind::invalid_argument,
        .operand = fmt::format("{}:{}", file, line),
@@ -101,7 +95,8 @@ FindingRule parse_rule(std::string_view text, const std::string& file, int line)
   FindingRule rule{.text = std::string(text), .kind = {}};
   std::string_view rest = text;
   rule.kind = take_field(rest);
-  if (!is_kind(rule.kind)) refuse(file, line, "a kind of finding, such as race, or *", rule.kind);
+  if (!is_kind(rule.kind))
+    refuse_rule(file, line, "a kind of finding, such as race, or *", rule.kind);
   if (const std::string_view place = take_field(rest); !place.empty()) rule.file = place;
   split_line(rule);
   if (const std::string_view kernel = trimmed(rest); !kernel.empty()) rule.kernel = kernel;

@@ -22,7 +22,7 @@ constexpr double least_gain = 2;
 constexpr std::uint8_t widest_alignment = 16;  // of any access, in bytes
 
 // Rounds away from 0, so that matrices keep their direction and do not overlap.
-std::int64_t round_up(std::int64_t stride, std::int64_t unit) {
+std::int64_t round_away_from_zero(std::int64_t stride, std::int64_t unit) {
   const std::int64_t rest = stride % unit;
   if (rest == 0) return stride;
   return stride > 0 ? stride - rest + unit : stride - rest - unit;
@@ -36,16 +36,16 @@ MatrixType pad(MatrixType matrix, std::int64_t rows, std::int64_t columns) {
     matrix.column_stride = 1;
     matrix.row_stride = columns;
     if (matrix.batch_stride != 0 && !matrix.has_pointers())
-      matrix.batch_stride = rows * round_up(columns, unit);
+      matrix.batch_stride = rows * round_away_from_zero(columns, unit);
   }
   std::int64_t& leading = layout == Layout::column ? matrix.column_stride : matrix.row_stride;
   const std::int64_t lines = layout == Layout::column ? columns : rows;
-  const std::int64_t padded = round_up(leading, unit);
+  const std::int64_t padded = round_away_from_zero(leading, unit);
   // Consecutive matrices move apart as their rows or columns grow.
   if (padded != leading && matrix.batch_stride != 0 && matrix.batch_stride == lines * leading)
     matrix.batch_stride = lines * padded;
   leading = padded;
-  if (!matrix.has_pointers()) matrix.batch_stride = round_up(matrix.batch_stride, unit);
+  if (!matrix.has_pointers()) matrix.batch_stride = round_away_from_zero(matrix.batch_stride, unit);
   matrix.alignment = widest_alignment;
   return matrix;
 }

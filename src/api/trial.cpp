@@ -106,9 +106,6 @@ bool is_quarter(double x) { return std::nearbyint(4 * x) == 4 * x; }
 
 // --- where it lies ---
 
-Extents3 as_extents3(const operation::MatrixExtents& extents) {
-  return {extents.batch, extents.rows, extents.columns};
-}
 Extents3 extents_out(const GemmProblem& p) {
   return as_extents3(operation::product_extents(p).out);
 }

@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer arithmetic that reports overflow.
+// Integer arithmetic: quotients and multiples rounded up, and operations that report overflow.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <type_traits>
 
 namespace gemmery {
+
+// value / unit, rounded up; `unit` is positive.
+template <std::integral T>
+constexpr T divide_up(T value, std::type_identity_t<T> unit) noexcept {
+  return value / unit + T{value % unit > 0};
+}
+
+// The least multiple of `unit` that is not below `value`; `unit` is positive.
+template <std::integral T>
+constexpr T round_up(T value, std::type_identity_t<T> unit) noexcept {
+  return divide_up(value, unit) * unit;
+}
 
 inline std::optional<std::int64_t> checked_add(std::int64_t x, std::int64_t y) noexcept {
   std::int64_t sum = 0;

@@ -17,27 +17,28 @@ namespace {
 using enum OpcodeClass;
 using enum MathOperation;
 using E = Element;
-using Shape = std::array<int, 3>;
+using InstructionShape = std::array<int, 3>;
 
-constexpr Shape scalar{1, 1, 1};
-constexpr Shape packed_scalar{1, 1, 4};
-constexpr Shape mma_8x8x4{8, 8, 4};
-constexpr Shape mma_16x8x8{16, 8, 8};
-constexpr Shape mma_16x8x16{16, 8, 16};
-constexpr Shape mma_16x8x32{16, 8, 32};
+constexpr InstructionShape scalar{1, 1, 1};
+constexpr InstructionShape packed_scalar{1, 1, 4};
+constexpr InstructionShape mma_8x8x4{8, 8, 4};
+constexpr InstructionShape mma_16x8x8{16, 8, 8};
+constexpr InstructionShape mma_16x8x16{16, 8, 16};
+constexpr InstructionShape mma_16x8x32{16, 8, 32};
 
 // Tensors have the types of the instruction.
-constexpr Combination plain(OpcodeClass opcode_class, const Shape& shape, E element, E accumulator,
-                            DType dtype) {
+constexpr Combination plain(OpcodeClass opcode_class, const InstructionShape& shape, E element,
+                            E accumulator, DType dtype) {
   return {opcode_class, shape, element, element,     accumulator,
           multiply_add, dtype, dtype,   Math::native};
 }
 // Tensors are float32; the instruction has narrower types.
-constexpr Combination narrowed(const Shape& shape, E element, MathOperation operation, Math math) {
+constexpr Combination narrowed(const InstructionShape& shape, E element, MathOperation operation,
+                               Math math) {
   return {TensorOp,  shape,          element,        element, E::float32,
           operation, DType::float32, DType::float32, math};
 }
-constexpr Combination bytes(OpcodeClass opcode_class, const Shape& shape, E a, E b,
+constexpr Combination bytes(OpcodeClass opcode_class, const InstructionShape& shape, E a, E b,
                             MathOperation operation, DType dtype_a, DType dtype_b) {
   const Math math = operation == multiply_add_saturate ? Math::saturate : Math::native;
   return {opcode_class, shape, a, b, E::int32, operation, dtype_a, dtype_b, math};
@@ -47,7 +48,7 @@ constexpr Combination float8(E a, E b, DType dtype_a, DType dtype_b) {
           dtype_b,  Math::fp8_fast, 89};
 }
 
-constexpr auto rows = std::to_array<Combination>({
+constexpr auto combination_rows = std::to_array<Combination>({
     plain(TensorOp, mma_8x8x4, E::float64, E::float64, DType::float64),
     narrowed(mma_16x8x8, E::float32, multiply_add, Math::tf32),
     narrowed(mma_16x8x8, E::tfloat32, multiply_add, Math::tf32),
@@ -91,7 +92,9 @@ constexpr auto rows = std::to_array<Combination>({
     bytes(Simt, packed_scalar, E::uint8, E::uint8, multiply_add, DType::uint8, DType::uint8),
 });
 
-std::string text_of(const Shape& shape) { return fmt::format("{}", fmt::join(shape, "x")); }
+std::string text_of(const InstructionShape& shape) {
+  return fmt::format("{}", fmt::join(shape, "x"));
+}
 template <class Word>
 std::string text_of(Word word) {
   return std::string(name(word));
@@ -101,7 +104,7 @@ std::string text_of(Word word) {
 class Candidates {
  public:
   Candidates() {
-    for (const Combination& row : rows) left_.push_back(&row);
+    for (const Combination& row : combination_rows) left_.push_back(&row);
   }
 
   // Keeps the rows whose field equals `asked`. Throws Error if none is left.
@@ -136,7 +139,7 @@ class Candidates {
 
 }  // namespace
 
-std::span<const Combination> combinations() { return rows; }
+std::span<const Combination> combinations() { return combination_rows; }
 
 const Combination& find_combination(const MathInstruction& instruction) {
   Candidates candidates;

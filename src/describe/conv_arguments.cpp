@@ -173,9 +173,9 @@ void add_convolution(Conv2dArguments::State& state) {
 }
 
 // Copies of interleaved operands in plain layouts.
-class PlainCopies {
+class PlainConvCopies {
  public:
-  explicit PlainCopies(Conv2dArguments::State& state)
+  explicit PlainConvCopies(Conv2dArguments::State& state)
       : state_(state),
         description_(state.operation.description()),
         shapes_(shapes_of(description_.conv_kind, state.size)) {}
@@ -238,7 +238,7 @@ void plan_steps(Conv2dArguments::State& state, const Conv2dPointers& pointers) {
     bind_problem(state, pointers);
     return add_convolution(state);
   }
-  PlainCopies copies(state);
+  PlainConvCopies copies(state);
   const Conv2dPointers plain = copies.add(pointers);
   bind_problem(state, plain);
   add_convolution(state);

@@ -72,10 +72,6 @@ void check_algorithm(const Conv2dDescription& description) {
                        std::string(name(algorithm)));
 }
 
-bool is_of_strided_dgrad(SwizzlingFunctor swizzle) noexcept {
-  return swizzle >= SwizzlingFunctor::StridedDgradIdentitySwizzle1;
-}
-
 void check_swizzle(const Conv2dDescription& description) {
   if (!is_of_strided_dgrad(description.swizzling_functor) || is_strided_dgrad(description)) return;
   refuse_unsupported("swizzling_functor", "that of a dgrad with StrideSupport::Strided, or another",

@@ -9,8 +9,6 @@
 namespace gemmery::describe {
 namespace {
 
-constexpr std::int64_t interleave = 32;
-
 struct Dimension {
   std::int64_t extent;
   std::int64_t interleaved;  // stride

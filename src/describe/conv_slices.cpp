@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "core/arithmetic.hpp"
 #include "describe/combinations.hpp"
 #include "describe/conv_description.hpp"
 #include "describe/described_kernel.hpp"
@@ -16,8 +17,6 @@
 
 namespace gemmery::describe {
 namespace {
-
-std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 
 struct Range {
   std::int64_t first;

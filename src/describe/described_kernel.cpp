@@ -51,7 +51,7 @@ int shared_limit(int compute_capability) {
 
 // --- what the shape of a tile must be -----------------------------------------------------------
 
-std::string text_of(const std::array<int, 3>& shape) {
+std::string extents_text(const std::array<int, 3>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
@@ -61,13 +61,13 @@ bool fits_in(const std::array<int, 3>& values, int most) {
 
 [[noreturn]] void refuse_shape(const TileDescription& tile, std::string expected) {
   refuse_unsupported("tile_description.threadblock_shape", std::move(expected),
-                     text_of(tile.threadblock_shape));
+                     extents_text(tile.threadblock_shape));
 }
 
 [[noreturn]] void refuse_warps(const TileDescription& tile, std::string expected) {
   refuse_unsupported("tile_description.warp_count", std::move(expected),
-                     fmt::format("{} for a tile of {}", text_of(tile.warp_count),
-                                 text_of(tile.threadblock_shape)));
+                     fmt::format("{} for a tile of {}", extents_text(tile.warp_count),
+                                 extents_text(tile.threadblock_shape)));
 }
 
 [[noreturn]] void refuse_stages(const TileDescription& tile, std::string expected) {
@@ -78,7 +78,7 @@ bool fits_in(const std::array<int, 3>& values, int most) {
   refuse_unsupported("tile_description.stages",
                      fmt::format("at most {} bytes of shared memory for a block", available),
                      fmt::format("{} bytes for {} stages of {}", needed, tile.stages,
-                                 text_of(tile.threadblock_shape)));
+                                 extents_text(tile.threadblock_shape)));
 }
 
 // The requirements of both families for a tile before it becomes a design.

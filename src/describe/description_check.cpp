@@ -70,10 +70,6 @@ void check_layout(std::string_view operand, const TensorDescription& tensor) {
       "are those of convolutions");
 }
 
-bool is_of_strided_dgrad(SwizzlingFunctor swizzle) noexcept {
-  return swizzle >= SwizzlingFunctor::StridedDgradIdentitySwizzle1;
-}
-
 void check_interleaved(const GemmDescription& description) {
   for (const auto& [operand, tensor] :
        {std::pair{"A", description.A}, {"B", description.B}, {"C", description.C}}) {

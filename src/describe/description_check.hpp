@@ -13,4 +13,9 @@ void check_description(const GemmDescription& description);
 // Checks one operand by itself.
 void check_alignment(std::string_view operand, const TensorDescription& tensor);
 
+// True of the swizzling functors of a dgrad with a stride.
+constexpr bool is_of_strided_dgrad(SwizzlingFunctor swizzle) noexcept {
+  return swizzle >= SwizzlingFunctor::StridedDgradIdentitySwizzle1;
+}
+
 }  // namespace gemmery::describe

@@ -15,8 +15,6 @@
 namespace gemmery::describe {
 namespace {
 
-constexpr std::int64_t interleave = 32;
-
 Tensor view_of(const void* data, DType dtype, const std::array<std::int64_t, 3>& shape,
                const std::array<std::int64_t, 3>& strides, Device device) {
   return Tensor(data, dtype, shape, strides, device);

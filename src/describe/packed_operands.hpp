@@ -11,6 +11,9 @@
 
 namespace gemmery::describe {
 
+// Elements that lie together in an interleaved layout.
+inline constexpr std::int64_t interleave = 32;
+
 // Rows x columns of one product.
 struct MatrixShape {
   std::int64_t rows;

@@ -9,6 +9,7 @@
 #include <array>
 #include <utility>
 
+#include "core/arithmetic.hpp"
 #include "describe/combinations.hpp"
 #include "describe/described_kernel.hpp"
 #include "describe/functor_program.hpp"
@@ -18,8 +19,6 @@ namespace gemmery::describe {
 namespace {
 
 Stream default_stream(Device device) { return Stream::of(nullptr, device); }
-
-std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 
 // A view of `count` matrices that begin one slice of k apart, made from a view of one.
 Tensor slices_of(const Tensor& view, int k_dimension, std::int64_t first_k, std::int64_t k,

@@ -52,7 +52,7 @@ Shelf& shelf() {
 }
 
 // Holds the shelf's lock during fork, so that it is consistent in the child.
-void watch_for_fork() {
+void lock_shelf_during_fork() {
   static const int registered =
       pthread_atfork([] { shelf().mutex.lock(); }, [] { shelf().mutex.unlock(); },
                      [] {
@@ -92,7 +92,7 @@ std::shared_ptr<const LoadedCode> LoadedCode::load(const Driver& driver,
                                                    std::span<const std::byte> code,
                                                    const std::string& entry) {
   watch_for_the_end();
-  watch_for_fork();
+  lock_shelf_during_fork();
   const XXH128_hash_t hash = XXH3_128bits(code.data(), code.size());
   CodeKey key{&driver, hash.low64, hash.high64, code.size(), entry};
   Shelf& all = shelf();

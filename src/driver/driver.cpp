@@ -26,7 +26,7 @@ void note_fork_in_child() {
 }
 
 // Called before a driver is initialised. Only NVIDIA's driver does not survive a fork.
-void watch_for_fork() {
+void note_forks() {
   static const int registered = pthread_atfork(nullptr, nullptr, note_fork_in_child);
   require(registered == 0, "pthread_atfork failed");
   is_used.store(true, std::memory_order_relaxed);
@@ -159,7 +159,7 @@ DeviceInfo read_info(const DriverApi& api, cuda::DeviceOrdinal ordinal) {
 
 Driver::Driver(DeviceType type, const DriverApi& api, std::string path, CodeForm code_form)
     : type_(type), api_(api), path_(std::move(path)), code_form_(code_form) {
-  if (type_ == DeviceType::cuda) watch_for_fork();
+  if (type_ == DeviceType::cuda) note_forks();
   const cuda::Result initialised = api_.cuInit(0);
   if (initialised != cuda::Result::success) forget_use();
   if (initialised != cuda::Result::success && initialised != cuda::Result::no_device) {

@@ -16,8 +16,9 @@ constexpr std::size_t most_read_tensors = 16;
 constexpr std::size_t most_stored_tensors = 8;
 constexpr std::size_t most_numbers = 16;
 
-[[noreturn]] void refuse(const std::string& name, std::string expected, std::string got,
-                         std::string hint = {}, ErrorKind kind = ErrorKind::invalid_argument) {
+[[noreturn]] void refuse_operand(const std::string& name, std::string expected, std::string got,
+                                 std::string hint = {},
+                                 ErrorKind kind = ErrorKind::invalid_argument) {
   throw Error({.kind = kind,
                .operand = "epilogue operand " + name,
                .expected = std::move(expected),
@@ -39,19 +40,19 @@ void check_names(const epilogue::Program& program, const std::vector<EpilogueOpe
   const std::vector<std::string> outputs = program.outputs();
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const std::string& name = operands[i].name;
-    if (name == "D") refuse(name, "no operand of this name", "one", "D is stored to out");
+    if (name == "D") refuse_operand(name, "no operand of this name", "one", "D is stored to out");
     const auto is_same = [&](const EpilogueOperand& other) { return other.name == name; };
     if (std::any_of(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(i), is_same))
-      refuse(name, "one tensor or number", "two");
+      refuse_operand(name, "one tensor or number", "two");
     const bool is_result = contains(outputs, name);
     if (!is_result && !contains(program.inputs(), name)) {
       std::vector<std::string> known = program.inputs();
       known.insert(known.end(), outputs.begin() + 1, outputs.end());
-      refuse(name, "a name of \"" + program.text().substr(0, 300) + "\"", "none of them",
-             known.empty() ? "it has none beside accum and D" : "it has " + list(known));
+      refuse_operand(name, "a name of \"" + program.text().substr(0, 300) + "\"", "none of them",
+                     known.empty() ? "it has none beside accum and D" : "it has " + list(known));
     }
     if (is_result && std::holds_alternative<double>(operands[i].value))
-      refuse(name, "a tensor to store the result to", "a number");
+      refuse_operand(name, "a tensor to store the result to", "a number");
   }
 }
 
@@ -78,8 +79,8 @@ std::vector<EpilogueOperand> sorted(const epilogue::Program& program,
   for (const std::string& name : names) {
     const auto found = std::ranges::find(operands, name, &EpilogueOperand::name);
     if (found == operands.end())
-      refuse(name, "a tensor or a number", "none",
-             "the epilogue \"" + program.text().substr(0, 300) + "\" reads it");
+      refuse_operand(name, "a tensor or a number", "none",
+                     "the epilogue \"" + program.text().substr(0, 300) + "\" reads it");
     result.push_back(std::move(*found));
   }
   return result;

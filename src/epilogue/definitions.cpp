@@ -50,8 +50,8 @@ struct Entry {
 
 constexpr std::array<std::string_view, 3> parameters{"x", "y", "z"};
 
-[[noreturn]] void refuse(std::string operand, std::string expected, std::string got,
-                         std::string hint) {
+[[noreturn]] void refuse_definition(std::string operand, std::string expected, std::string got,
+                                    std::string hint) {
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = std::move(operand),
                .expected = std::move(expected),
@@ -74,9 +74,9 @@ Definition read_definition(std::string_view name, std::string_view text) {
   std::unordered_map<const Expressed*, bool> seen;
   note_parameters(*body.value(), is_read, seen);
   if (!is_read[0] || (is_read[2] && !is_read[1]))
-    refuse("define_op", "an expression of x, of x and y, or of x, y and z",
-           '"' + std::string(text) + '"',
-           "the operands of " + std::string(name) + " are x, y and z, in this order");
+    refuse_definition("define_op", "an expression of x, of x and y, or of x, y and z",
+                      '"' + std::string(text) + '"',
+                      "the operands of " + std::string(name) + " are x, y and z, in this order");
   return {.arity = is_read[2] ? 3 : is_read[1] ? 2 : 1, .body = std::move(body)};
 }
 
@@ -190,25 +190,27 @@ Expression call(const Callable& callable, std::span<const Expression> operands) 
 Expression call(std::string_view function, std::span<const Expression> operands) {
   const auto callable = find_callable(function);
   if (!callable)
-    refuse("epilogue", "a function of the grammar", '"' + std::string(function.substr(0, 80)) + '"',
-           suggest(function, function_names()));
+    refuse_definition("epilogue", "a function of the grammar",
+                      '"' + std::string(function.substr(0, 80)) + '"',
+                      suggest(function, function_names()));
   if (std::cmp_not_equal(operands.size(), callable->arity))
-    refuse("epilogue",
-           std::to_string(callable->arity) +
-               (callable->arity == 1 ? " operand of " : " operands of ") + std::string(function),
-           std::to_string(operands.size()), "");
+    refuse_definition("epilogue",
+                      std::to_string(callable->arity) +
+                          (callable->arity == 1 ? " operand of " : " operands of ") +
+                          std::string(function),
+                      std::to_string(operands.size()), "");
   return call(*callable, operands);
 }
 
 void define_op(std::string_view name, std::string_view expression) {
   if (!is_operand_name(name) || is_name_of_the_language(name))
-    refuse("define_op", "a name that begins with a letter and is not taken",
-           '"' + std::string(name.substr(0, 80)) + '"', "");
+    refuse_definition("define_op", "a name that begins with a letter and is not taken",
+                      '"' + std::string(name.substr(0, 80)) + '"', "");
   Entry entry{std::string(expression), read_definition(name, expression)};
   if (!filled_definitions().add(name, std::move(entry)))
-    refuse("define_op", "one meaning of a name in a process",
-           '"' + std::string(name) + "\" defined otherwise",
-           "programs that were read keep their meaning; choose another name");
+    refuse_definition("define_op", "one meaning of a name in a process",
+                      '"' + std::string(name) + "\" defined otherwise",
+                      "programs that were read keep their meaning; choose another name");
 }
 
 }  // namespace gemmery::epilogue

@@ -11,19 +11,12 @@
 
 #include "core/number.hpp"
 #include "epilogue/expressed.hpp"
+#include "epilogue/refusal.hpp"
 
 namespace gemmery::epilogue {
 namespace {
 
 using Shared = std::shared_ptr<const Expressed>;
-
-[[noreturn]] void refuse(std::string expected, std::string got, std::string hint) {
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = "epilogue",
-               .expected = std::move(expected),
-               .got = std::move(got),
-               .hint = std::move(hint)});
-}
 
 const Shared& value_of(const Expression& x) {
   if (x.value() == nullptr)

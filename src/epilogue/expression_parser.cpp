@@ -23,32 +23,32 @@ namespace {
 // stack holds.
 constexpr int deepest_level = 100;
 
-struct Infix {
+struct InfixSign {
   std::string_view sign;
   Op op;
 };
-constexpr Infix comparisons[] = {{"<", Op::less},    {"<=", Op::less_equal},
-                                 {">", Op::greater}, {">=", Op::greater_equal},
-                                 {"==", Op::equal},  {"!=", Op::not_equal}};
-constexpr Infix sums[] = {{"+", Op::add}, {"-", Op::subtract}};
-constexpr Infix products[] = {{"*", Op::multiply}, {"/", Op::divide}};
-constexpr Infix ors[] = {{"or", Op::logical_or}, {"||", Op::logical_or}};
-constexpr Infix ands[] = {{"and", Op::logical_and}, {"&&", Op::logical_and}};
+constexpr InfixSign comparisons[] = {{"<", Op::less},    {"<=", Op::less_equal},
+                                     {">", Op::greater}, {">=", Op::greater_equal},
+                                     {"==", Op::equal},  {"!=", Op::not_equal}};
+constexpr InfixSign sums[] = {{"+", Op::add}, {"-", Op::subtract}};
+constexpr InfixSign products[] = {{"*", Op::multiply}, {"/", Op::divide}};
+constexpr InfixSign ors[] = {{"or", Op::logical_or}, {"||", Op::logical_or}};
+constexpr InfixSign ands[] = {{"and", Op::logical_and}, {"&&", Op::logical_and}};
 
-std::optional<Op> find_infix(const Token& token, std::span<const Infix> table) {
+std::optional<Op> find_infix(const Token& token, std::span<const InfixSign> table) {
   if (token.kind != TokenKind::sign && token.kind != TokenKind::name) return std::nullopt;
-  for (const Infix& row : table)
+  for (const InfixSign& row : table)
     if (row.sign == token.text) return row.op;
   return std::nullopt;
 }
 
-struct Hint {
+struct RefusedSign {
   std::string_view word;
   std::string_view hint;
 };
 
 // Operators of other languages that this one lacks.
-constexpr Hint refused_signs[] = {
+constexpr RefusedSign refused_signs[] = {
     {"%", "there is no remainder: x - y * floor(x / y)"},
     {"//", "write floor(x / y)"},
     {"@", "the epilogue works element by element; the product is accum"},

@@ -10,8 +10,8 @@
 namespace gemmery::epilogue {
 namespace {
 
-[[noreturn]] void refuse(ErrorKind kind, std::string operand, std::string expected,
-                         std::string got) {
+[[noreturn]] void refuse_functor(ErrorKind kind, std::string operand, std::string expected,
+                                 std::string got) {
   throw Error({.kind = kind,
                .operand = std::move(operand),
                .expected = std::move(expected),
@@ -20,17 +20,18 @@ namespace {
 
 void check(const FunctorTypes& types) {
   if (types.compute != DType::float32 && types.compute != DType::float64)
-    refuse(ErrorKind::unsupported, "compute", "float32 or float64",
-           std::string(name(types.compute)));
+    refuse_functor(ErrorKind::unsupported, "compute", "float32 or float64",
+                   std::string(name(types.compute)));
   const bool runs_in_float64 = is_integer(types.accumulator) || types.accumulator == DType::float64;
   if (types.compute == DType::float64 && !runs_in_float64)
-    refuse(ErrorKind::unsupported, "compute",
-           fmt::format("float32 for an accumulator of {}", name(types.accumulator)), "float64");
+    refuse_functor(ErrorKind::unsupported, "compute",
+                   fmt::format("float32 for an accumulator of {}", name(types.accumulator)),
+                   "float64");
   const bool is_power = types.count > 0 && (types.count & (types.count - 1)) == 0;
   if (!is_power || types.count > 128 / bit_width(types.out))
-    refuse(ErrorKind::invalid_argument, "count",
-           fmt::format("1, 2, 4 … elements of {}, at most 16 bytes", name(types.out)),
-           std::to_string(types.count));
+    refuse_functor(ErrorKind::invalid_argument, "count",
+                   fmt::format("1, 2, 4 … elements of {}, at most 16 bytes", name(types.out)),
+                   std::to_string(types.count));
 }
 
 // Computes a functor in its own compute type, whatever type the program runs in: integer and
@@ -109,8 +110,8 @@ Expression activate(Activation activation, const Steps& step, const Expression& 
     case Activation::gelu:
       return gelu(t);
   }
-  refuse(ErrorKind::invalid_argument, "activation", "one of the enumeration",
-         std::to_string(static_cast<int>(activation)));
+  refuse_functor(ErrorKind::invalid_argument, "activation", "one of the enumeration",
+                 std::to_string(static_cast<int>(activation)));
 }
 
 }  // namespace
@@ -131,9 +132,9 @@ Program linear_combination_clamp(const FunctorTypes& types, const Expression& ac
 Program fast_linear_combination_clamp(DType out, int count, bool reads_c,
                                       const Expression& accumulated) {
   if (out != DType::int8 && out != DType::uint8)
-    refuse(ErrorKind::unsupported, "out", "int8 or uint8", std::string(name(out)));
+    refuse_functor(ErrorKind::unsupported, "out", "int8 or uint8", std::string(name(out)));
   if (count % 4 != 0)
-    refuse(ErrorKind::invalid_argument, "count", "a multiple of 4", std::to_string(count));
+    refuse_functor(ErrorKind::invalid_argument, "count", "a multiple of 4", std::to_string(count));
   return linear_combination_clamp({.out = out,
                                    .count = count,
                                    .accumulator = DType::int32,

@@ -14,6 +14,7 @@
 
 #include "core/invariant.hpp"
 #include "epilogue/graph.hpp"
+#include "epilogue/refusal.hpp"
 
 namespace gemmery {
 namespace {
@@ -24,13 +25,6 @@ struct Entry {
   EpilogueRules rules;
   std::string digest;
 };
-
-[[noreturn]] void refuse(std::string expected, std::string got) {
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = "epilogue",
-               .expected = std::move(expected),
-               .got = std::move(got)});
-}
 
 // Text that distinguishes any two epilogues and is the same on every platform.
 std::string canonical_text(const EpilogueRules& rules) {
@@ -72,19 +66,20 @@ EpilogueRules canonical(const EpilogueRules& given) {
   EpilogueRules result{keep_results(given.program, stored), {}};
   for (const std::string& input : result.program.inputs()) {
     const EpilogueOperandRule* const rule = find_rule(given, input);
-    if (rule == nullptr || rule->is_output) refuse("a rule for the operand " + input, "none");
+    if (rule == nullptr || rule->is_output)
+      epilogue::refuse("a rule for the operand " + input, "none");
     result.operands.push_back(normalised(*rule));
   }
   for (const std::string& output : result.program.outputs()) {
     if (output == "D") continue;
     const EpilogueOperandRule* const rule = find_rule(given, output);
-    if (rule->is_number) refuse("a tensor for the result " + output, "a number");
+    if (rule->is_number) epilogue::refuse("a tensor for the result " + output, "a number");
     result.operands.push_back(*rule);
   }
   const std::vector<std::string> names = given.program.outputs();
   for (const std::string& name : stored)
     if (std::ranges::find(names, name) == names.end())
-      refuse("rules of the program's operands", "one of " + name);
+      epilogue::refuse("rules of the program's operands", "one of " + name);
   return result;
 }
 

@@ -8,18 +8,11 @@
 
 #include "epilogue/expressed.hpp"
 #include "epilogue/parse.hpp"
+#include "epilogue/refusal.hpp"
 #include "epilogue/rewrite.hpp"
 
 namespace gemmery::epilogue {
 namespace {
-
-[[noreturn]] void refuse(std::string expected, std::string got, std::string hint) {
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = "epilogue",
-               .expected = std::move(expected),
-               .got = std::move(got),
-               .hint = std::move(hint)});
-}
 
 // Converts expressions to nodes; shared ones are visited once.
 class Importer {

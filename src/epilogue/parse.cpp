@@ -12,13 +12,13 @@
 namespace gemmery::epilogue {
 namespace {
 
-struct Hint {
+struct RefusedStatement {
   std::string_view word;
   std::string_view hint;
 };
 
 // Statements of Python that a program without loops, branches and effects cannot have.
-constexpr Hint refused_statements[] = {
+constexpr RefusedStatement refused_statements[] = {
     {"if", "write a if c else b, or where(c, a, b), on the right side of an assignment"},
     {"for", "programs have no loops: they say what happens to one element"},
     {"while", "programs have no loops: they say what happens to one element"},
@@ -294,7 +294,8 @@ class ProgramParser {
 }  // namespace
 
 bool begins_no_assignment(std::string_view word) noexcept {
-  return std::ranges::find(refused_statements, word, &Hint::word) != std::end(refused_statements);
+  return std::ranges::find(refused_statements, word, &RefusedStatement::word) !=
+         std::end(refused_statements);
 }
 
 std::vector<Result> parse_program(std::string_view text) { return ProgramParser(text).parse(); }

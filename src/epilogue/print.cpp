@@ -32,7 +32,7 @@ struct Piece {
   int depth = 1;
 };
 
-struct Infix {
+struct PrintedInfix {
   Op op;
   std::string_view sign;
   Binding binding;
@@ -40,7 +40,7 @@ struct Infix {
   Binding right;
 };
 
-constexpr Infix infixes[] = {
+constexpr PrintedInfix infixes[] = {
     {Op::logical_or, " or ", Binding::logical_or, Binding::logical_or, Binding::logical_and},
     {Op::logical_and, " and ", Binding::logical_and, Binding::logical_and, Binding::logical_not},
     {Op::less, " < ", Binding::compare, Binding::sum, Binding::sum},
@@ -54,8 +54,8 @@ constexpr Infix infixes[] = {
     {Op::pow, " ** ", Binding::power, Binding::atom, Binding::sign},
 };
 
-const Infix* infix_of(Op op) {
-  for (const Infix& infix : infixes)
+const PrintedInfix* infix_of(Op op) {
+  for (const PrintedInfix& infix : infixes)
     if (infix.op == op) return &infix;
   return nullptr;
 }
@@ -183,7 +183,7 @@ class Printer {
       return {'-' + operand(node.operands[0], Binding::sign), Binding::sign};
     if (node.op == Op::logical_not)
       return {"not " + operand(node.operands[0], Binding::logical_not), Binding::logical_not};
-    if (const Infix* infix = infix_of(node.op)) return binary(node, *infix);
+    if (const PrintedInfix* infix = infix_of(node.op)) return binary(node, *infix);
     std::string text = fmt::format("{}({}", row_of(node.op).name, reference(node.operands[0]));
     for (int at = 1; at < row_of(node.op).arity; ++at)
       text += ", " + reference(node.operands[static_cast<std::size_t>(at)]);
@@ -191,7 +191,7 @@ class Printer {
   }
 
   // x + -1 prints as x - 1, and 0 < x as x > 0.
-  Piece binary(const Node& node, const Infix& infix) {
+  Piece binary(const Node& node, const PrintedInfix& infix) {
     const auto [left, right, none] = node.operands;
     const Node& last = graph_.nodes[right];
     if (node.op == Op::add && last.kind == NodeKind::constant && std::signbit(last.constant))

@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 // The name of the source in the compiler's messages. It is always the same, since it may show in
 // the machine code.
-constexpr const char* program_name = "kernel.cu";
+constexpr const char* source_name = "kernel.cu";
 
 // --- how many at a time -------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ class Program {
  public:
   Program(const NvrtcApi& api, const std::string& source) : api_(api) {
     const HeaderList& headers = header_list();
-    check(api_.nvrtcCreateProgram(&handle_, source.c_str(), program_name,
+    check(api_.nvrtcCreateProgram(&handle_, source.c_str(), source_name,
                                   static_cast<int>(headers.names.size()), headers.texts.data(),
                                   headers.names.data()),
           "nvrtcCreateProgram");

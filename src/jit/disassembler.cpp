@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/trimmed.hpp"
 #include "jit/toolkit_places.hpp"
 #include "platform/environment.hpp"
 #include "platform/private_folder.hpp"
@@ -23,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* program_variable = "GEMMERY_NVDISASM";
-constexpr const char* program_name = "nvdisasm";
+constexpr const char* disassembler_name = "nvdisasm";
 // Within a folder of Python packages.
 constexpr std::array<const char*, 3> package_folders{"nvidia/cu13/bin", "nvidia/cuda_nvdisasm/bin",
                                                      "triton/backends/nvidia/bin"};
@@ -50,28 +51,22 @@ bool is_program(const std::string& path) {
 
 constexpr std::string_view blanks = " \t";
 
-std::string_view trim(std::string_view text) {
-  const std::size_t start = text.find_first_not_of(blanks);
-  if (start == std::string_view::npos) return {};
-  return text.substr(start, text.find_last_not_of(blanks) + 1 - start);
-}
-
 // Removes and returns the first word.
 std::string_view take_word(std::string_view& text) {
   const std::size_t end = std::min(text.find_first_of(blanks), text.size());
   const std::string_view word = text.substr(0, end);
-  text = trim(text.substr(end));
+  text = trimmed(text.substr(end), blanks);
   return word;
 }
 
 // " /*05d0*/ @!P0 BRA `(.L_x_2) ;"; nothing for lines of another form.
 std::optional<SassInstruction> read_instruction(std::string_view line) {
-  line = trim(line);
+  line = trimmed(line, blanks);
   const std::size_t address_end = line.find("*/");
   const std::size_t end = line.find(';');
   if (!line.starts_with("/*") || address_end > end || end == std::string_view::npos)
     return std::nullopt;
-  std::string_view rest = trim(line.substr(address_end + 2, end - address_end - 2));
+  std::string_view rest = trimmed(line.substr(address_end + 2, end - address_end - 2), blanks);
   SassInstruction instruction;
   if (rest.starts_with('@')) instruction.guard = take_word(rest);
   instruction.mnemonic = take_word(rest);
@@ -133,7 +128,7 @@ std::vector<std::string> disassembler_places() {
   if (platform::read_environment_flag("GEMMERY_HIDE_CUDA")) return {};
   std::vector<std::string> places;
   for (const std::string& folder : program_folders()) {
-    const std::string place = folder + "/" + program_name;
+    const std::string place = folder + "/" + disassembler_name;
     if (std::ranges::find(places, place) == places.end()) places.push_back(place);
   }
   return places;

@@ -79,7 +79,7 @@ void put_wait_first() noexcept {
   }
 }
 
-void watch_for_fork() {
+void count_anew_after_fork() {
   static const int registered = pthread_atfork(nullptr, nullptr, count_anew_in_child);
   require(registered == 0, "pthread_atfork failed");
 }
@@ -87,7 +87,7 @@ void watch_for_fork() {
 }  // namespace
 
 InsideNvrtc::InsideNvrtc() {
-  watch_for_fork();
+  count_anew_after_fork();
   watch_this_thread();
   put_wait_first();
   // Counted before the check: either this thread sees the end, or the end sees this thread.

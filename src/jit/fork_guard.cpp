@@ -22,7 +22,7 @@ void note_fork_in_child() {
     is_forked_in_flight.store(true, std::memory_order_relaxed);
 }
 
-void watch_for_fork() {
+void note_forks() {
   static const int registered = pthread_atfork(nullptr, nullptr, note_fork_in_child);
   require(registered == 0, "pthread_atfork failed");
 }
@@ -30,7 +30,7 @@ void watch_for_fork() {
 }  // namespace
 
 CompilationInFlight::CompilationInFlight() {
-  watch_for_fork();
+  note_forks();
   if (is_forked_in_flight.load(std::memory_order_relaxed)) {
     throw Error(
         {.kind = ErrorKind::unavailable,

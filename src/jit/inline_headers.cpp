@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/trimmed.hpp"
 #include "jit/embedded.hpp"
 
 namespace gemmery::jit {
@@ -14,16 +15,10 @@ namespace {
 
 constexpr std::string_view once = "#pragma once";
 
-std::string_view trim(std::string_view line) {
-  const std::size_t first = line.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
-}
-
 // NAME of a line `#include <NAME>`; empty for other lines.
 std::string_view included_name(std::string_view line) {
   constexpr std::string_view begin = "#include <";
-  line = trim(line);
+  line = trimmed(line);
   if (!line.starts_with(begin)) return {};
   line.remove_prefix(begin.size());
   return line.substr(0, std::min(line.find('>'), line.size()));
@@ -49,7 +44,7 @@ class Inliner {
 
  private:
   void add_line(std::string_view line) {
-    if (trim(line) == once) return;
+    if (trimmed(line) == once) return;
     const std::string_view name = included_name(line);
     const auto header = name.empty() ? std::nullopt : find_header(name);
     if (!header) {

@@ -91,7 +91,7 @@ std::optional<Nvcc> ask_version(const std::string& path) {
   return nvcc;
 }
 
-[[noreturn]] void throw_not_found(const std::string& tried) {
+[[noreturn]] void throw_nvcc_not_found(const std::string& tried) {
   throw Error({.kind = ErrorKind::unavailable,
                .operand = "nvcc",
                .expected = "nvcc of version " + to_string(oldest_nvcc) + " or later",
@@ -103,7 +103,7 @@ std::optional<Nvcc> ask_version(const std::string& path) {
 
 std::unique_ptr<Nvcc> search_nvcc() {
   std::string tried;
-  if (platform::read_environment_flag("GEMMERY_HIDE_CUDA")) throw_not_found(tried);
+  if (platform::read_environment_flag("GEMMERY_HIDE_CUDA")) throw_nvcc_not_found(tried);
   for (const std::string& path : candidate_paths()) {
     const bool is_program = ::access(path.c_str(), X_OK) == 0;
     if (is_program) {
@@ -112,7 +112,7 @@ std::unique_ptr<Nvcc> search_nvcc() {
     tried += (tried.empty() ? "" : ", ") + path;
     if (is_program) tried += " (did not tell a version of " + to_string(oldest_nvcc) + " or later)";
   }
-  throw_not_found(tried);
+  throw_nvcc_not_found(tried);
 }
 
 // --- one compilation ----------------------------------------------------------------------------

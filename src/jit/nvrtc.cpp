@@ -144,7 +144,7 @@ Opened& opened_nvrtc() {
   return *instance;
 }
 
-[[noreturn]] void throw_not_found(const std::string& tried) {
+[[noreturn]] void throw_nvrtc_not_found(const std::string& tried) {
   throw Error({.kind = ErrorKind::unavailable,
                .operand = "NVRTC",
                .expected = "libnvrtc of version " + to_string(oldest_nvrtc) + " or later",
@@ -163,7 +163,7 @@ std::unique_ptr<Nvrtc> search_nvrtc() {
     search_everywhere(search);
   }
   std::unique_ptr<Nvrtc> found = search.take();
-  if (!found) throw_not_found(search.tried());
+  if (!found) throw_nvrtc_not_found(search.tried());
   platform::log(LogLevel::debug,
                 "NVRTC " + to_string(found->version) + " is opened: " + found->path);
   if (!keep_signal_handlers(reinterpret_cast<const void*>(found->api.nvrtcCompileProgram)))
@@ -234,7 +234,7 @@ std::string identity_at(const std::string& path) {
   std::string& identity = known->identities[file];
   if (identity.empty()) identity = read_identity(path);
   if (!identity.empty()) return identity;
-  throw_not_found(path + " (cannot be read)");
+  throw_nvrtc_not_found(path + " (cannot be read)");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace gemmery::kernel {
 namespace {
 
-constexpr std::string_view suffix_tag = "_e-";
+constexpr std::string_view epilogue_tag = "_e-";
 constexpr std::size_t digest_length = 12;
 
 std::string quoted(std::string_view text) { return "\"" + std::string(text.substr(0, 300)) + "\""; }
@@ -88,12 +88,12 @@ Status refuse_node(EpilogueId epilogue, std::size_t node, std::string_view why) 
 
 std::string epilogue_suffix(EpilogueId epilogue) {
   if (epilogue == default_epilogue) return {};
-  return std::string(suffix_tag) + digest(epilogue);
+  return std::string(epilogue_tag) + digest(epilogue);
 }
 
 std::optional<EpilogueId> take_epilogue_suffix(std::string_view& name) {
-  const std::size_t length = suffix_tag.size() + digest_length;
-  if (name.size() < length || !name.substr(name.size() - length).starts_with(suffix_tag))
+  const std::size_t length = epilogue_tag.size() + digest_length;
+  if (name.size() < length || !name.substr(name.size() - length).starts_with(epilogue_tag))
     return default_epilogue;
   const EpilogueId found = find_epilogue(name.substr(name.size() - digest_length));
   if (found == default_epilogue) return std::nullopt;

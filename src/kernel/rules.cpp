@@ -146,7 +146,7 @@ CompanionRules companion_rules(const OperandCompanions& companions) noexcept {
 
 namespace {
 
-constexpr std::string_view suffix_tag = "_scaled-";
+constexpr std::string_view companion_tag = "_scaled-";
 
 // A word up to the next point.
 std::string_view take_part(std::string_view& text) {
@@ -187,13 +187,14 @@ std::optional<CompanionRules> parse_rules(const std::string_view text) {
 
 std::string companion_suffix(const OperandRules& rules) {
   if (!rules.a_companions.are_used() && !rules.b_companions.are_used()) return {};
-  return std::string(suffix_tag) + text_of(rules.a_companions) + "-" + text_of(rules.b_companions);
+  return std::string(companion_tag) + text_of(rules.a_companions) + "-" +
+         text_of(rules.b_companions);
 }
 
 std::optional<CompanionSuffix> take_companion_suffix(std::string_view& name) {
-  const std::size_t at = name.rfind(suffix_tag);
+  const std::size_t at = name.rfind(companion_tag);
   if (at == std::string_view::npos) return CompanionSuffix{};
-  const std::string_view text = name.substr(at + suffix_tag.size());
+  const std::string_view text = name.substr(at + companion_tag.size());
   const std::size_t middle = text.find('-');
   if (middle == std::string_view::npos) return std::nullopt;
   const auto a = parse_rules(text.substr(0, middle));

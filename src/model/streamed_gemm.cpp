@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/concurrent_work.hpp"
+#include "model/tiled_gemm.hpp"
+
 namespace gemmery::model {
 namespace {
 
-// As in tiled_gemm.cpp; and one memory latency before the first product.
-constexpr double launch_us = 1.2;
+// One memory latency before the first product.
 constexpr double first_load_us = 0.8;
 // Share of the data sheet's bandwidth that reads reach: the value of WarpSpecializedConstants, so
 // that families can be compared; and less along columns, where 1x8192x8192 takes 47.5 us, and 44.7
@@ -35,12 +37,6 @@ constexpr double late_load_us = 0.31;
 constexpr double exchange_us = 0.5;
 constexpr double exchange_us_per_slice = 0.31;
 
-// The time of concurrent work that slows each other down, as in warp_specialized_gemm.cpp.
-double beside(double x, double y, double z) {
-  const auto fourth = [](double value) { return (value * value) * (value * value); };
-  return std::sqrt(std::sqrt(fourth(x) + fourth(y) + fourth(z)));
-}
-
 }  // namespace
 
 double StreamedParts::total_us() const noexcept {
@@ -59,7 +55,7 @@ StreamedParts predict_streamed(const StreamedDesign& design, const DeviceInfo& d
   const double share = design.is_along_columns ? memory_share_along_columns : memory_share;
   const double memory_rate = device.bandwidth_bytes_per_second * share / 1e6;
   StreamedParts parts;
-  parts.fixed_us = launch_us + first_load_us;
+  parts.fixed_us = kernel_launch_us + first_load_us;
   parts.memory_us = (design.streamed_bytes + design.other_bytes) / memory_rate;
   parts.latency_us =
       units_each * unit_bytes * loaded_latency_us / std::max(blocks * design.bytes_under_way, 1.0);

@@ -8,9 +8,6 @@
 namespace gemmery::model {
 namespace {
 
-// From the end of the previous kernel to the start of the first block, and from the last block to
-// the end: the overhead of a tiny problem (128^3 takes 3.5 us, of which 1 us is arithmetic; H200).
-constexpr double launch_us = 1.2;
 // Bytes per clock that the second-level cache of an H100 delivers to all multiprocessors: 8 TB/s
 // at 1.3 GHz.
 constexpr double l2_bytes_per_clock_and_multiprocessor = 6154.0 / 132.0;
@@ -38,7 +35,7 @@ double element_bytes(const MatrixType& matrix) { return bit_width(matrix.dtype) 
 }  // namespace
 
 double TimeParts::total_us() const noexcept {
-  return launch_us + fill_us + std::max({math_us, l2_us, memory_us});
+  return kernel_launch_us + fill_us + std::max({math_us, l2_us, memory_us});
 }
 
 TiledGemmModel::TiledGemmModel(const GemmProblem& problem, const DeviceInfo& device) noexcept
@@ -75,7 +72,7 @@ TimeParts TiledGemmModel::predict(const TiledDesign& design) const noexcept {
   const double operand_bytes = (design.tile_m * a_bytes_ + design.tile_n * b_bytes_) * k;
 
   TimeParts parts;
-  parts.launch_us = launch_us;
+  parts.launch_us = kernel_launch_us;
   parts.fill_us = fill_clocks * us_per_clock_;
   parts.math_us = tiles_each * steps * step_clocks * us_per_clock_;
   parts.l2_us = tiles * operand_bytes * l2_clocks_per_byte_ * us_per_clock_;

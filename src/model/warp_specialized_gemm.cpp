@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "model/concurrent_work.hpp"
 #include "operation/convolution.hpp"
 
 namespace gemmery::model {
@@ -67,13 +68,6 @@ double divide_up(double x, const WarpSpecializedTerms::Divisor& by) {
 }
 
 constexpr WarpSpecializedTerms::Divisor divisor(double size) { return {size, 1 / size}; }
-
-// The time of concurrent work that slows each other down: the longest time, and more if others are
-// similar, by 19 % if two are equal. Two square roots, no call of std::pow.
-double beside(double x, double y, double z = 0) {
-  const auto fourth = [](double value) { return (value * value) * (value * value); };
-  return std::sqrt(std::sqrt(fourth(x) + fourth(y) + fourth(z)));
-}
 
 std::int64_t pitch_bytes(const MatrixType& matrix) {
   return std::max(std::abs(matrix.row_stride), std::abs(matrix.column_stride)) *

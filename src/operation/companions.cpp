@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "core/arithmetic.hpp"
 #include "device/abi/scale_layout.hpp"
 #include "operation/epilogue_operands.hpp"
 #include "operation/groups.hpp"
@@ -23,10 +24,6 @@ namespace {
 std::int64_t count_blocks(std::int64_t extent, std::int32_t block) noexcept {
   if (block == 0) return 1;
   return (extent + block - 1) / block;
-}
-
-std::int64_t round_up(std::int64_t count, std::int64_t multiple) noexcept {
-  return (count + multiple - 1) / multiple * multiple;
 }
 
 std::int64_t padded_count(std::int64_t rows, std::int64_t blocks) noexcept {

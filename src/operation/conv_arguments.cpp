@@ -144,11 +144,11 @@ void set_numbers(const Given& given, std::string_view what, const PerDimension& 
 }
 
 // The tensor with a role, and its name.
-struct Role {
+struct GivenOperand {
   std::string_view operand;
   const Tensor& tensor;
 };
-Role find(const Given& given, ConvTensor tensor) {
+GivenOperand find(const Given& given, ConvTensor tensor) {
   const ConvTensors tensors = operation::tensors_of(given.kind);
   if (tensors.a == tensor) return {"A", given.a};
   if (tensors.b == tensor) return {"B", given.b};

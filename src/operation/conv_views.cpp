@@ -151,13 +151,13 @@ Dimensions taps_of(const Convolution& convolution, const Spatial& step,
   return dimensions;
 }
 
-struct Lines {
+struct OperandLines {
   std::optional<Line> a_rows, a_columns, b_rows, b_columns;
 };
 
 Line adjacent(std::int64_t extent) { return {extent, 1}; }
 
-std::optional<Lines> lines_of(const Convolution& convolution) {
+std::optional<OperandLines> lines_of(const Convolution& convolution) {
   constexpr Spatial one{1, 1, 1};
   const auto& [a, b] = std::tie(convolution.a_strides, convolution.b_strides);
   const std::int64_t filters = convolution.filters / convolution.groups;
@@ -166,17 +166,18 @@ std::optional<Lines> lines_of(const Convolution& convolution) {
   if (is_reversed) return std::nullopt;
   if (convolution.kind == ConvKind::dgrad) {
     if (!is_pointwise_dgrad(convolution)) return std::nullopt;
-    return Lines{collapse(pixels_of(convolution, convolution.image, one, a)), adjacent(filters),
-                 Line{filters, b[0]}, adjacent(channels)};
+    return OperandLines{collapse(pixels_of(convolution, convolution.image, one, a)),
+                        adjacent(filters), Line{filters, b[0]}, adjacent(channels)};
   }
   if (!meets_no_padding(convolution)) return std::nullopt;
   if (convolution.kind == ConvKind::fprop)
-    return Lines{collapse(pixels_of(convolution, convolution.output, convolution.stride, a)),
-                 collapse(taps_of(convolution, convolution.dilation, a)),
-                 collapse(taps_of(convolution, one, b)), Line{filters, b[0]}};
-  return Lines{adjacent(filters), collapse(pixels_of(convolution, convolution.output, one, a)),
-               collapse(pixels_of(convolution, convolution.output, convolution.stride, b)),
-               collapse(taps_of(convolution, convolution.dilation, b))};
+    return OperandLines{collapse(pixels_of(convolution, convolution.output, convolution.stride, a)),
+                        collapse(taps_of(convolution, convolution.dilation, a)),
+                        collapse(taps_of(convolution, one, b)), Line{filters, b[0]}};
+  return OperandLines{adjacent(filters),
+                      collapse(pixels_of(convolution, convolution.output, one, a)),
+                      collapse(pixels_of(convolution, convolution.output, convolution.stride, b)),
+                      collapse(taps_of(convolution, convolution.dilation, b))};
 }
 
 MatrixType matrix_of(MatrixType matrix, const Line& rows, const Line& columns,
@@ -190,7 +191,7 @@ MatrixType matrix_of(MatrixType matrix, const Line& rows, const Line& columns,
 
 std::optional<GemmProblem> as_plain_gemm(const GemmProblem& problem) {
   if (!problem.convolution) return std::nullopt;
-  const std::optional<Lines> lines = lines_of(*problem.convolution);
+  const std::optional<OperandLines> lines = lines_of(*problem.convolution);
   if (!lines || !lines->a_rows || !lines->a_columns || !lines->b_rows || !lines->b_columns)
     return std::nullopt;
   GemmProblem plain = problem;

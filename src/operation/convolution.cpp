@@ -10,6 +10,7 @@
 #include <gemmery/error.hpp>
 
 #include "operation/names.hpp"
+#include "operation/shapes.hpp"
 
 namespace gemmery {
 namespace {
@@ -40,9 +41,9 @@ std::optional<ConvBatch> parse_conv_batch(std::string_view word) noexcept {
 namespace gemmery::operation {
 namespace {
 
-[[noreturn]] void refuse(const Convolution& convolution, std::string operand, std::string expected,
-                         std::string got, std::string hint = {},
-                         ErrorKind kind = ErrorKind::invalid_argument) {
+[[noreturn]] void refuse_convolution(const Convolution& convolution, std::string operand,
+                                     std::string expected, std::string got, std::string hint = {},
+                                     ErrorKind kind = ErrorKind::invalid_argument) {
   throw Error({.kind = kind,
                .operand = fmt::format("conv{}d_{}: {}", convolution.dimensions,
                                       name(convolution.kind), operand),
@@ -55,7 +56,6 @@ std::int64_t product_of(const Spatial& extents) noexcept {
   return std::int64_t{extents[0]} * extents[1] * extents[2];
 }
 
-constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
 constexpr std::array<std::string_view, 3> dimension_names{"depth", "height", "width"};
 
 // The reach of a filter: from its first tap to its last, both included.
@@ -70,8 +70,8 @@ void check_numbers(const Convolution& convolution, std::size_t d) {
   const std::string along = fmt::format(" along {}", dimension_names[d]);
   const auto require = [&](const char* what, std::int64_t value, std::int64_t least) {
     if (value < least)
-      refuse(convolution, what + along, fmt::format("a number from {}", least),
-             std::to_string(value));
+      refuse_convolution(convolution, what + along, fmt::format("a number from {}", least),
+                         std::to_string(value));
   };
   require("stride", convolution.stride[d], 1);
   require("dilation", convolution.dilation[d], 1);
@@ -93,13 +93,13 @@ void check_output(const Convolution& convolution, std::size_t d) {
   const std::int64_t expected = output_extent(convolution, d);
   const std::string along = fmt::format(" along {}", dimension_names[d]);
   if (expected < 1)
-    refuse(
+    refuse_convolution(
         convolution, "filter" + along,
         fmt::format("at most the padded image, {}", padded_extent(convolution, d)),
         fmt::format("{} taps that reach over {}", convolution.filter[d], reach_of(convolution, d)),
         "pad the image, or use a smaller filter or dilation");
   if (convolution.output[d] == expected || is_transposed_output(convolution, d)) return;
-  refuse(
+  refuse_convolution(
       convolution, std::string(symbol(convolution.kind, ConvTensor::output)) + along,
       fmt::format("{}, from an image of {}, padding {} and {}, filter {}, dilation {}, stride {}",
                   expected, convolution.image[d], convolution.lower[d], convolution.upper[d],
@@ -109,20 +109,21 @@ void check_output(const Convolution& convolution, std::size_t d) {
 
 void check_groups(const Convolution& convolution) {
   if (convolution.groups < 1)
-    refuse(convolution, "groups", "a number from 1", std::to_string(convolution.groups));
+    refuse_convolution(convolution, "groups", "a number from 1",
+                       std::to_string(convolution.groups));
   const auto require = [&](const char* what, std::int64_t count) {
     if (count % convolution.groups != 0)
-      refuse(convolution, "groups", fmt::format("a divisor of the {} {}", count, what),
-             std::to_string(convolution.groups));
+      refuse_convolution(convolution, "groups", fmt::format("a divisor of the {} {}", count, what),
+                         std::to_string(convolution.groups));
   };
   require("channels", convolution.channels);
   require("filters", convolution.filters);
   if (convolution.groups > 1 && convolution.batch == ConvBatch::images)
-    refuse(convolution, "batch", "groups, where there are several", "images", {},
-           ErrorKind::unsupported);
+    refuse_convolution(convolution, "batch", "groups, where there are several", "images", {},
+                       ErrorKind::unsupported);
   if (convolution.kind == ConvKind::wgrad && convolution.batch == ConvBatch::images)
-    refuse(convolution, "batch", "groups: dw is one tensor of all images", "images", {},
-           ErrorKind::unsupported);
+    refuse_convolution(convolution, "batch", "groups: dw is one tensor of all images", "images", {},
+                       ErrorKind::unsupported);
 }
 
 void check_size(const Convolution& convolution) {
@@ -135,11 +136,12 @@ void check_size(const Convolution& convolution) {
   const double weights = product(convolution.filter) *
                          static_cast<double>(std::max(convolution.channels, convolution.filters));
   if (pixels > largest_extent)
-    refuse(convolution, "pixels", "at most 2147483647 of all images", fmt::format("{:.0f}", pixels),
-           "split the images", ErrorKind::unsupported);
+    refuse_convolution(convolution, "pixels", "at most 2147483647 of all images",
+                       fmt::format("{:.0f}", pixels), "split the images", ErrorKind::unsupported);
   if (weights > largest_extent)
-    refuse(convolution, "filter", "at most 2147483647 taps and channels of one filter",
-           fmt::format("{:.0f}", weights), "split the channels", ErrorKind::unsupported);
+    refuse_convolution(convolution, "filter", "at most 2147483647 taps and channels of one filter",
+                       fmt::format("{:.0f}", weights), "split the channels",
+                       ErrorKind::unsupported);
 }
 
 // --- the GEMM -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "operation/refusal.hpp"
+#include "operation/shapes.hpp"
 
 namespace gemmery {
 namespace {
@@ -51,8 +52,7 @@ bool is_like(const EpilogueOperand& operand, const Tensor& out) {
 
 // True if out can be treated as one vector. Kernels count an extent in 32 bits.
 bool is_one_vector(const Tensor& out, const EpilogueArguments& program) {
-  constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
-  return is_packed(out) && out.element_count() <= largest_extent &&
+  return is_packed(out) && out.element_count() <= operation::largest_extent &&
          std::ranges::all_of(program.operands(),
                              [&](const EpilogueOperand& one) { return is_like(one, out); });
 }

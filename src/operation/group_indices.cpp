@@ -62,7 +62,7 @@ void check_once(const GroupIndices& indices, const GroupSlice& slice,
 // --- copies -------------------------------------------------------------------------------------
 
 // The lines of one matrix along the extent that differs.
-struct Lines {
+struct IndexedLines {
   std::byte* data;
   std::int64_t line_stride;     // bytes, from one row (or column) to the next
   std::int64_t element_stride;  // bytes
@@ -70,7 +70,7 @@ struct Lines {
   std::size_t width;            // bytes of an element
 };
 
-Lines lines_of(const Tensor& view, Ragged ragged) {
+IndexedLines lines_of(const Tensor& view, Ragged ragged) {
   const auto width = static_cast<std::int64_t>(byte_width(view.dtype()));
   const int line = ragged == Ragged::m ? 1 : 2;
   const int along = 3 - line;
@@ -81,7 +81,8 @@ Lines lines_of(const Tensor& view, Ragged ragged) {
           .width = static_cast<std::size_t>(width)};
 }
 
-void copy_line(const Lines& to, std::int64_t to_line, const Lines& from, std::int64_t from_line) {
+void copy_line(const IndexedLines& to, std::int64_t to_line, const IndexedLines& from,
+               std::int64_t from_line) {
   std::byte* target = to.data + to_line * to.line_stride;
   const std::byte* source = from.data + from_line * from.line_stride;
   const auto width = static_cast<std::int64_t>(to.width);
@@ -156,8 +157,8 @@ Tensor IndexedGroup::copy_of(const Tensor& source, const std::vector<std::int64_
   const std::array strides{std::int64_t{0}, is_column ? 1 : pitch, is_column ? pitch : 1};
   const Tensor copy(memory.get(), source.dtype(), shape, strides, source.device());
   if (!is_read || bytes == 0) return copy;
-  const Lines to = lines_of(copy, ragged_);
-  const Lines from = lines_of(source, ragged_);
+  const IndexedLines to = lines_of(copy, ragged_);
+  const IndexedLines from = lines_of(source, ragged_);
   for (std::size_t line = 0; line < elements.size(); ++line)
     if (elements[line] != nowhere && is_packed(source.dtype()))
       copy_packed_line(copy, static_cast<std::int64_t>(line), source, elements[line], ragged_);
@@ -212,8 +213,8 @@ IndexedGroup::IndexedGroup(const GemmArguments& arguments, const GroupSlice& sli
 
 void IndexedGroup::store() const {
   for (const Copy& copy : results_) {
-    const Lines from = lines_of(copy.view, ragged_);
-    const Lines to = lines_of(copy.source, ragged_);
+    const IndexedLines from = lines_of(copy.view, ragged_);
+    const IndexedLines to = lines_of(copy.source, ragged_);
     for (std::size_t line = 0; line < written_.size(); ++line)
       copy_line(to, written_[line], from, static_cast<std::int64_t>(line));
   }

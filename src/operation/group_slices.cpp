@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/arithmetic.hpp"
 #include "operation/epilogue_operands.hpp"
 #include "operation/groups.hpp"
 #include "operation/matrix.hpp"
@@ -24,11 +25,6 @@ std::int64_t size_at(const GroupIndices& sizes, std::int64_t index) {
                               std::int64_t got) {
   refuse(std::string(name(groups.sizes)) + "[" + std::to_string(index) + "]", std::move(expected),
          std::to_string(got));
-}
-
-std::int64_t round_up(std::int64_t value, std::int64_t unit) {
-  const std::int64_t rest = value % unit;
-  return rest == 0 ? value : value - rest + unit;
 }
 
 // Groups that follow each other in shared tensors: sizes in the forms ends, prefix and counts.

@@ -12,18 +12,18 @@ namespace gemmery::operation {
 namespace {
 
 // A dimension with an extent above 1.
-struct Dimension {
+struct StridedDimension {
   std::int64_t extent;
   std::int64_t stride;
 };
 
-struct Dimensions {
-  std::array<Dimension, Tensor::max_rank> items{};
+struct StridedDimensions {
+  std::array<StridedDimension, Tensor::max_rank> items{};
   std::size_t count = 0;
 };
 
-Dimensions moving_dimensions(const Tensor& view) {
-  Dimensions dimensions;
+StridedDimensions moving_dimensions(const Tensor& view) {
+  StridedDimensions dimensions;
   // The addresses in an array of pointers are not known here.
   for (int d = view.has_pointers() ? 1 : 0; d < view.rank(); ++d) {
     if (view.extent(d) > 1)
@@ -35,7 +35,7 @@ Dimensions moving_dimensions(const Tensor& view) {
        end != dimensions.items.begin() + static_cast<std::ptrdiff_t>(dimensions.count); ++end) {
     const auto at = std::upper_bound(
         dimensions.items.begin(), end, *end,
-        [](const Dimension& x, const Dimension& y) { return x.stride < y.stride; });
+        [](const StridedDimension& x, const StridedDimension& y) { return x.stride < y.stride; });
     std::rotate(at, end, end + 1);
   }
   return dimensions;
@@ -43,7 +43,7 @@ Dimensions moving_dimensions(const Tensor& view) {
 
 // True if each dimension steps over everything that the smaller ones span: the common case;
 // sufficient but not necessary.
-bool is_nested(const Dimensions& dimensions) {
+bool is_nested(const StridedDimensions& dimensions) {
   std::int64_t span = 0;
   for (std::size_t d = 0; d < dimensions.count; ++d) {
     const auto& [extent, stride] = dimensions.items[d];
@@ -56,7 +56,7 @@ bool is_nested(const Dimensions& dimensions) {
 // True if i*x.stride + j*y.stride = target has a solution other than i = j = 0 with |i| < x.extent
 // and |j| < y.extent; strides are positive. Tries the at most 2*x.extent - 1 candidates in steps of
 // the solution lattice.
-bool has_difference(const Dimension& x, const Dimension& y, std::int64_t target) {
+bool has_difference(const StridedDimension& x, const StridedDimension& y, std::int64_t target) {
   for (std::int64_t i = -(x.extent - 1); i < x.extent; ++i) {
     const std::int64_t rest = target - i * x.stride;
     if (rest % y.stride != 0) continue;
@@ -68,11 +68,11 @@ bool has_difference(const Dimension& x, const Dimension& y, std::int64_t target)
 
 constexpr std::int64_t longest_search = 1 << 22;
 
-bool has_collision(const Dimensions& dimensions) {
+bool has_collision(const StridedDimensions& dimensions) {
   const auto& [x, y, z, u, v] = dimensions.items;
   if (std::any_of(dimensions.items.begin(),
                   dimensions.items.begin() + static_cast<std::ptrdiff_t>(dimensions.count),
-                  [](const Dimension& d) { return d.stride == 0; })) {
+                  [](const StridedDimension& d) { return d.stride == 0; })) {
     return true;
   }
   if (dimensions.count == 2) {
@@ -98,7 +98,7 @@ std::int64_t common_step_bytes(const Tensor& view, std::int64_t step) {
 
 bool has_self_overlap(const Tensor& view) noexcept {
   if (view.element_count() <= 1) return false;
-  const Dimensions dimensions = moving_dimensions(view);
+  const StridedDimensions dimensions = moving_dimensions(view);
   return !is_nested(dimensions) && has_collision(dimensions);
 }
 

@@ -13,9 +13,6 @@
 namespace gemmery::operation {
 namespace {
 
-// Kernels use 32-bit indices within an extent and 64-bit addresses.
-constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
-
 Tensor with_batch_stride_zero(const Tensor& view, std::int64_t batches) {
   const std::array shape{batches, view.extent(1), view.extent(2)};
   const std::array strides{std::int64_t{0}, view.stride(1), view.stride(2)};

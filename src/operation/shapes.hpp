@@ -10,6 +10,9 @@
 
 namespace gemmery::operation {
 
+// Kernels use 32-bit indices within an extent and 64-bit addresses.
+inline constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
+
 struct NamedOperand {
   std::string_view name;
   const Tensor& tensor;

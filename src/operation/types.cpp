@@ -7,17 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "operation/refusal.hpp"
+
 namespace gemmery::operation {
 namespace {
-
-[[noreturn]] void refuse(std::string_view operand, std::string expected, std::string got,
-                         std::string hint = {}, ErrorKind kind = ErrorKind::invalid_argument) {
-  throw Error({.kind = kind,
-               .operand = "gemm: " + std::string(operand),
-               .expected = std::move(expected),
-               .got = std::move(got),
-               .hint = std::move(hint)});
-}
 
 // Elements that share bytes are read, never written.
 bool is_operand_type(std::string_view operand, DType dtype) {
@@ -88,14 +81,15 @@ void check_math(Math math, DType a, DType b) {
 }
 
 // The extent of an operand beside k, and its stride.
-struct Lines {
+struct GroupLines {
   Ragged extent;
   std::int64_t stride;
 };
 
 // Groups that share a tensor begin with a byte.
 void check_packed_operand(std::string_view operand, const MatrixType& matrix,
-                          const GemmProblem& problem, const Lines& lines, std::int64_t k_stride) {
+                          const GemmProblem& problem, const GroupLines& lines,
+                          std::int64_t k_stride) {
   const std::int64_t whole = whole_elements(matrix.dtype);
   if (whole == 1) return;
   if (problem.convolution)

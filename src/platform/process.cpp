@@ -176,9 +176,9 @@ class Watch {
   }
 
  private:
-  bool has_output(int milliseconds) const {
+  bool has_output(int timeout_ms) const {
     pollfd poll{.fd = pipe_, .events = POLLIN, .revents = 0};
-    return ::poll(&poll, 1, milliseconds) > 0;
+    return ::poll(&poll, 1, timeout_ms) > 0;
   }
   void read() { is_open_ = read_available(pipe_, request_.output_limit, output_); }
 

@@ -13,9 +13,6 @@
 namespace gemmery::drop_in {
 namespace {
 
-std::uint64_t address_of(const void* pointer) noexcept {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
 void* pointer_of(std::uint64_t address) noexcept {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }

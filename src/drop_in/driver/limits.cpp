@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 
+#include "core/arithmetic.hpp"
 #include "emulator/program/program.hpp"
 
 namespace gemmery::drop_in {
@@ -64,10 +65,6 @@ constexpr AttributeRow attribute_rows[] = {
 int table_value(int attribute) noexcept {
   const auto* const row = std::ranges::find(attribute_rows, attribute, &AttributeRow::attribute);
   return row == std::end(attribute_rows) ? 0 : row->value;
-}
-
-std::int64_t round_up(std::int64_t value, std::int64_t to) noexcept {
-  return (value + to - 1) / to * to;
 }
 
 }  // namespace

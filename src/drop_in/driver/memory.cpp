@@ -12,10 +12,6 @@
 namespace gemmery::drop_in {
 namespace {
 
-std::uint64_t address_of(const void* pointer) noexcept {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
 // --- shared with the host -----------------------------------------------------------------------
 
 HostBlock allocate_shared(std::size_t bytes, unsigned flags, bool is_managed) {

@@ -10,6 +10,11 @@
 
 namespace gemmery::drop_in {
 
+// An address of memory as a number.
+inline std::uint64_t address_of(const void* pointer) noexcept {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
 // Throw Refusal (invalid_value) for bytes outside of an allocation of a device.
 void copy_bytes(std::uint64_t to, std::uint64_t from, std::size_t bytes);
 void fill_bytes(std::uint64_t to, unsigned value, unsigned element_bytes, std::size_t count);

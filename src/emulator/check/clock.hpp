@@ -14,6 +14,7 @@
 namespace gemmery::emulator {
 
 using AgentIndex = std::uint32_t;  // within a cluster
+inline constexpr AgentIndex no_agent = ~AgentIndex{0};
 
 // A time of an agent; 0 is "never". 24 bits of cluster + 1, 12 of agent, 28 of clock.
 class Epoch {

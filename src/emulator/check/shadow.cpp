@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::uint64_t cells_per_page = 256;
 
+}  // namespace
+
 // The effect of a read on a cell; the same for all cells in that state.
 struct ReadStep {
   Access mine;
@@ -48,8 +50,6 @@ class ReadSteps {
   }
   std::array<ReadStep, kept_steps> steps_;
 };
-
-}  // namespace
 
 struct Shadow::Insides {
   std::vector<std::unique_ptr<Cell[]>> pages;

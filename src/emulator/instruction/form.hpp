@@ -73,4 +73,7 @@ Execute find_handler(Form& form, ScalarType type, std::span<const TypedHandler> 
 // The bN type of that width (8, 16, 32, 64 or 128), for operands whose bits alone matter.
 ScalarType untyped(int bits) noexcept;
 
+// Executes an instruction without an effect.
+inline Step run_nothing(Warp&, const Operation&, LaneMask) { return Step::next; }
+
 }  // namespace gemmery::emulator

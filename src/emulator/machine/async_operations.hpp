@@ -49,10 +49,10 @@ bool complete_next(Cluster& cluster);
 // Bulk-async groups of one thread (cp.async.bulk.commit_group). Group g counts from 1; strands are
 // agents: waiting for groups up to g raises their clocks to g.
 struct BulkGroups {
-  AgentIndex read_strand = ~AgentIndex{0};   // made on first use: reads of shared sources
-  AgentIndex write_strand = ~AgentIndex{0};  // writes to global memory, and reads there
-  std::uint32_t committed = 0;               // number of groups
-  std::uint32_t open = 0;                    // number of operations not committed yet
+  AgentIndex read_strand = no_agent;   // made on first use: reads of shared sources
+  AgentIndex write_strand = no_agent;  // writes to global memory, and reads there
+  std::uint32_t committed = 0;         // number of groups
+  std::uint32_t open = 0;              // number of operations not committed yet
   struct Group {
     std::uint32_t number;
     std::uint32_t unread;      // operations whose reads are not complete

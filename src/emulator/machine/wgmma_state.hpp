@@ -13,9 +13,9 @@ namespace gemmery::emulator {
 // Values are computed at issue. The registers and tiles must not be accessed before
 // wgmma.wait_group.
 struct WgmmaState {
-  AgentIndex strand = ~AgentIndex{0};  // reads of shared memory: group g is its clock g
-  std::uint32_t committed = 0;         // number of groups
-  std::uint32_t completed = 0;         // number of groups that were waited for
+  AgentIndex strand = no_agent;  // reads of shared memory: group g is its clock g
+  std::uint32_t committed = 0;   // number of groups
+  std::uint32_t completed = 0;   // number of groups that were waited for
   bool has_open_group = false;
   // A register that a pending wgmma writes (accumulator) or reads (A fragment).
   struct InFlight {

@@ -19,8 +19,9 @@ constexpr std::uint32_t shared_address(std::uint32_t cta_rank, std::uint32_t off
 }
 
 // Generic addresses: base + address in the space. Global addresses equal generic ones.
-inline constexpr std::uint64_t shared_window = 0x0000'0060'0000'0000;  // 4 GiB
-inline constexpr std::uint64_t local_window = 0x0000'0061'0000'0000;   // 4 GiB, each thread its own
+inline constexpr std::uint64_t shared_window = 0x0000'0060'0000'0000;
+inline constexpr std::uint64_t local_window = 0x0000'0061'0000'0000;   // each thread its own
+inline constexpr std::uint64_t window_bytes = std::uint64_t{1} << 32;  // of either
 inline constexpr std::uint64_t param_window = 0x0000'0062'0000'0000;   // the launch's parameters
 inline constexpr std::uint64_t param_window_end = 0x0000'0063'0000'0000;
 // Addresses of functions: a module's identity, then 16 bytes for each of its functions.

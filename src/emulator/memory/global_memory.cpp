@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "core/arithmetic.hpp"
 #include "core/thread_value.hpp"
 #include "emulator/memory/global_memory_insides.hpp"
 
@@ -18,10 +19,6 @@ constexpr std::uint64_t allocation_alignment = 256;
 constexpr std::uint64_t gap_bytes = 64 * 1024;
 constexpr std::uint64_t page_bytes = 64 * 1024;  // the largest page of any host
 constexpr std::size_t remembered_freed_ranges = 4096;
-
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) noexcept {
-  return (value + to - 1) / to * to;
-}
 
 std::atomic<std::uint64_t> next_memory_id{1};
 

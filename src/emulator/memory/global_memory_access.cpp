@@ -24,11 +24,6 @@ namespace {
   take_or_throw(std::move(fault));
 }
 
-void forget_lanes(Shadow& shadow, const LaneBytes& lanes) {
-  visit_lanes(lanes.active,
-              [&](int lane) { shadow.forget_accesses(lanes.offset(lane), lanes.bytes); });
-}
-
 // Records an access again after its conflict was reported and the conflicting accesses were
 // forgotten.
 void note_again(Shadow& shadow, std::uint64_t offset, std::uint32_t bytes, const Accessor& who,

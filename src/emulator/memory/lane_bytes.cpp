@@ -84,6 +84,11 @@ std::uint32_t find_written(const Shadow& shadow, const LaneBytes& lanes, std::ui
   return complete;
 }
 
+void forget_lanes(Shadow& shadow, const LaneBytes& lanes) {
+  visit_lanes(lanes.active,
+              [&](int lane) { shadow.forget_accesses(lanes.offset(lane), lanes.bytes); });
+}
+
 void mark_stored(Shadow& shadow, const LaneBytes& lanes, std::uint32_t defined,
                  const std::uint32_t* masks) {
   const auto lane_count = static_cast<std::uint32_t>(std::popcount(lanes.active));

@@ -162,6 +162,8 @@ std::uint32_t find_repeated_lanes(const LaneBytes& lanes, const std::byte* value
                                   std::size_t stride);
 // The lanes all of whose bytes were written; if some were not, `masks` receives a bit per byte.
 std::uint32_t find_written(const Shadow& shadow, const LaneBytes& lanes, std::uint32_t* masks);
+// As Shadow::forget_accesses, for the bytes of all lanes.
+void forget_lanes(Shadow& shadow, const LaneBytes& lanes);
 // Marks the bytes of lanes in `defined` as written; for others only those in `masks` (may be null).
 void mark_stored(Shadow& shadow, const LaneBytes& lanes, std::uint32_t defined,
                  const std::uint32_t* masks);

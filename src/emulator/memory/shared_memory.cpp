@@ -115,11 +115,6 @@ std::byte* SharedMemory::write(std::uint32_t offset, std::uint32_t bytes, std::u
 
 namespace {
 
-void forget_lanes(Shadow& shadow, const LaneBytes& lanes) {
-  visit_lanes(lanes.active,
-              [&](int lane) { shadow.forget_accesses(lanes.offset(lane), lanes.bytes); });
-}
-
 // Checks bounds and alignment of all lanes; returns the lanes without those out of bounds whose
 // fault a handler took.
 LaneBytes checked_lanes(const LaneAccess& access, std::uint32_t begin, std::uint32_t end) {

@@ -10,51 +10,51 @@ namespace {
 
 enum class Form : std::uint8_t { scalar, vector, numbered };
 
-struct Row {
+struct RegisterRow {
   std::string_view name;
   SpecialRegister which;
   Form form = Form::scalar;
 };
 
-constexpr std::array rows{
-    Row{"tid", SpecialRegister::tid, Form::vector},
-    Row{"ntid", SpecialRegister::ntid, Form::vector},
-    Row{"ctaid", SpecialRegister::ctaid, Form::vector},
-    Row{"nctaid", SpecialRegister::nctaid, Form::vector},
-    Row{"laneid", SpecialRegister::laneid},
-    Row{"warpid", SpecialRegister::warpid},
-    Row{"nwarpid", SpecialRegister::nwarpid},
-    Row{"smid", SpecialRegister::smid},
-    Row{"nsmid", SpecialRegister::nsmid},
-    Row{"gridid", SpecialRegister::gridid},
-    Row{"clusterid", SpecialRegister::clusterid, Form::vector},
-    Row{"nclusterid", SpecialRegister::nclusterid, Form::vector},
-    Row{"cluster_ctaid", SpecialRegister::cluster_ctaid, Form::vector},
-    Row{"cluster_nctaid", SpecialRegister::cluster_nctaid, Form::vector},
-    Row{"cluster_ctarank", SpecialRegister::cluster_ctarank},
-    Row{"cluster_nctarank", SpecialRegister::cluster_nctarank},
-    Row{"is_explicit_cluster", SpecialRegister::is_explicit_cluster},
-    Row{"lanemask_eq", SpecialRegister::lanemask_eq},
-    Row{"lanemask_le", SpecialRegister::lanemask_le},
-    Row{"lanemask_lt", SpecialRegister::lanemask_lt},
-    Row{"lanemask_ge", SpecialRegister::lanemask_ge},
-    Row{"lanemask_gt", SpecialRegister::lanemask_gt},
-    Row{"clock", SpecialRegister::clock},
-    Row{"clock_hi", SpecialRegister::clock_hi},
-    Row{"clock64", SpecialRegister::clock64},
-    Row{"globaltimer", SpecialRegister::globaltimer},
-    Row{"globaltimer_lo", SpecialRegister::globaltimer_lo},
-    Row{"globaltimer_hi", SpecialRegister::globaltimer_hi},
-    Row{"dynamic_smem_size", SpecialRegister::dynamic_smem_size},
-    Row{"total_smem_size", SpecialRegister::total_smem_size},
-    Row{"aggr_smem_size", SpecialRegister::aggr_smem_size},
-    Row{"reserved_smem_offset_begin", SpecialRegister::reserved_smem_offset_begin},
-    Row{"reserved_smem_offset_end", SpecialRegister::reserved_smem_offset_end},
-    Row{"reserved_smem_offset_cap", SpecialRegister::reserved_smem_offset_cap},
-    Row{"reserved_smem_offset_", SpecialRegister::reserved_smem_offset, Form::numbered},
-    Row{"current_graph_exec", SpecialRegister::current_graph_exec},
-    Row{"envreg", SpecialRegister::envreg, Form::numbered},
-    Row{"pm", SpecialRegister::pm, Form::numbered},
+constexpr std::array register_rows{
+    RegisterRow{"tid", SpecialRegister::tid, Form::vector},
+    RegisterRow{"ntid", SpecialRegister::ntid, Form::vector},
+    RegisterRow{"ctaid", SpecialRegister::ctaid, Form::vector},
+    RegisterRow{"nctaid", SpecialRegister::nctaid, Form::vector},
+    RegisterRow{"laneid", SpecialRegister::laneid},
+    RegisterRow{"warpid", SpecialRegister::warpid},
+    RegisterRow{"nwarpid", SpecialRegister::nwarpid},
+    RegisterRow{"smid", SpecialRegister::smid},
+    RegisterRow{"nsmid", SpecialRegister::nsmid},
+    RegisterRow{"gridid", SpecialRegister::gridid},
+    RegisterRow{"clusterid", SpecialRegister::clusterid, Form::vector},
+    RegisterRow{"nclusterid", SpecialRegister::nclusterid, Form::vector},
+    RegisterRow{"cluster_ctaid", SpecialRegister::cluster_ctaid, Form::vector},
+    RegisterRow{"cluster_nctaid", SpecialRegister::cluster_nctaid, Form::vector},
+    RegisterRow{"cluster_ctarank", SpecialRegister::cluster_ctarank},
+    RegisterRow{"cluster_nctarank", SpecialRegister::cluster_nctarank},
+    RegisterRow{"is_explicit_cluster", SpecialRegister::is_explicit_cluster},
+    RegisterRow{"lanemask_eq", SpecialRegister::lanemask_eq},
+    RegisterRow{"lanemask_le", SpecialRegister::lanemask_le},
+    RegisterRow{"lanemask_lt", SpecialRegister::lanemask_lt},
+    RegisterRow{"lanemask_ge", SpecialRegister::lanemask_ge},
+    RegisterRow{"lanemask_gt", SpecialRegister::lanemask_gt},
+    RegisterRow{"clock", SpecialRegister::clock},
+    RegisterRow{"clock_hi", SpecialRegister::clock_hi},
+    RegisterRow{"clock64", SpecialRegister::clock64},
+    RegisterRow{"globaltimer", SpecialRegister::globaltimer},
+    RegisterRow{"globaltimer_lo", SpecialRegister::globaltimer_lo},
+    RegisterRow{"globaltimer_hi", SpecialRegister::globaltimer_hi},
+    RegisterRow{"dynamic_smem_size", SpecialRegister::dynamic_smem_size},
+    RegisterRow{"total_smem_size", SpecialRegister::total_smem_size},
+    RegisterRow{"aggr_smem_size", SpecialRegister::aggr_smem_size},
+    RegisterRow{"reserved_smem_offset_begin", SpecialRegister::reserved_smem_offset_begin},
+    RegisterRow{"reserved_smem_offset_end", SpecialRegister::reserved_smem_offset_end},
+    RegisterRow{"reserved_smem_offset_cap", SpecialRegister::reserved_smem_offset_cap},
+    RegisterRow{"reserved_smem_offset_", SpecialRegister::reserved_smem_offset, Form::numbered},
+    RegisterRow{"current_graph_exec", SpecialRegister::current_graph_exec},
+    RegisterRow{"envreg", SpecialRegister::envreg, Form::numbered},
+    RegisterRow{"pm", SpecialRegister::pm, Form::numbered},
 };
 
 // A number up to 255; nothing for other words.
@@ -78,7 +78,7 @@ std::optional<SpecialRegisterName> find_special_register(std::string_view name) 
     dimension = static_cast<std::uint8_t>(at);
     stem.remove_suffix(2);
   }
-  for (const Row& row : rows) {
+  for (const RegisterRow& row : register_rows) {
     if (row.form == Form::numbered) {
       if (dimension || !stem.starts_with(row.name)) continue;
       if (const auto number = number_of(stem.substr(row.name.size())))

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/arithmetic.hpp"
 #include "platform/parallel.hpp"
 #include "providers/host/scratch.hpp"
 
@@ -28,13 +29,6 @@ constexpr std::int64_t most_packed_bytes = std::int64_t{64} << 20;
 // accumulators stay in memory in between: 2048 · 2048 floats or 1024 · 1024 doubles, 16 MiB.
 constexpr std::int64_t most_packed_depth = 8192;
 static_assert(most_packed_depth % depth_block == 0, "the order of additions is that of one pass");
-
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-constexpr std::int64_t divide_up(std::int64_t value, std::int64_t unit) {
-  return (value + unit - 1) / unit;
-}
 
 // Splits `extent` into equal parts of at most `most`, in units of a tile's side.
 std::int64_t part_of(std::int64_t extent, std::int64_t most, std::int64_t unit) {

@@ -20,13 +20,13 @@ namespace {
 
 using Vector = std::vector<double>;
 
-struct Extents {
+struct RowsAndColumns {
   std::int64_t rows, columns;
 };
 
 // matrix · x, row by row in double. The error of a row is at most columns · 2^-53 of the same
 // product in magnitudes.
-Vector multiply_vector(const MatrixView& matrix, const Extents& extents, const Vector& x,
+Vector multiply_vector(const MatrixView& matrix, const RowsAndColumns& extents, const Vector& x,
                        PackedValue entries) {
   Vector y(static_cast<std::size_t>(extents.rows));
   const MagnitudeRange kept = magnitude_range(matrix.dtype, entries);
@@ -172,7 +172,7 @@ class RowCheck {
 };
 
 // One row of the problem as a problem of its own.
-Tensor row_of(const Tensor& view, std::int64_t batch, std::int64_t row) {
+Tensor row_tensor(const Tensor& view, std::int64_t batch, std::int64_t row) {
   const std::int64_t offset = storage_bytes(view.dtype(), row * view.stride(1));
   return Tensor(static_cast<const std::byte*>(first_of(view, batch)) + offset, view.dtype(),
                 {1, view.extent(2)}, {0, view.stride(2)});
@@ -183,16 +183,16 @@ Tensor matrix_tensor(const Tensor& view, std::int64_t batch) {
                 {view.stride(1), view.stride(2)});
 }
 
-Comparison check_row(const GemmArguments& arguments, const DeclaredMath& declared,
-                     std::int64_t batch, std::int64_t row) {
+Comparison check_product_row(const GemmArguments& arguments, const DeclaredMath& declared,
+                             std::int64_t batch, std::int64_t row) {
   GemmOptions options{.c = std::nullopt,
                       .alpha = arguments.alpha(),
                       .beta = arguments.beta(),
                       .math = arguments.problem().math};
-  if (arguments.c()) options.c = row_of(*arguments.c(), batch, row);
-  const GemmArguments one(row_of(arguments.a(), batch, row), matrix_tensor(arguments.b(), batch),
-                          row_of(arguments.out(), batch, row), arguments.problem().accumulator,
-                          options);
+  if (arguments.c()) options.c = row_tensor(*arguments.c(), batch, row);
+  const GemmArguments one(
+      row_tensor(arguments.a(), batch, row), matrix_tensor(arguments.b(), batch),
+      row_tensor(arguments.out(), batch, row), arguments.problem().accumulator, options);
   Comparison comparison = compare_with_oracle(one, declared);
   comparison.elements = 0;  // the vectors have counted them
   if (comparison.first) {
@@ -219,7 +219,7 @@ Comparison check_by_freivalds(const GemmArguments& arguments, const DeclaredMath
     // Rows of scales are not problems of their own; the vectors have checked every row.
     if (problem.m == 0 || operation::has_companions(problem)) continue;
     for (int sample = 0; sample < options.rows; ++sample)
-      all.merge(check_row(
+      all.merge(check_product_row(
           arguments, declared, batch,
           whole_row(arguments.a(),
                     static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(problem.m)))));

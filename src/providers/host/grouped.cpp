@@ -10,6 +10,7 @@
 #include "operation/groups.hpp"
 #include "platform/parallel.hpp"
 #include "providers/host/epilogue_writer.hpp"
+#include "providers/host/plain.hpp"
 
 namespace gemmery::host {
 namespace {
@@ -19,9 +20,6 @@ using operation::GroupSlice;
 using operation::IndexedGroup;
 
 // --- threads ------------------------------------------------------------------------------------
-
-// A product with fewer operations is too little work for several threads.
-constexpr double least_shared_flops = 4e6;
 
 struct Group {
   GroupSlice slice;

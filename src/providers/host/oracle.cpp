@@ -17,8 +17,6 @@
 namespace gemmery::host {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 // The relative error of the reference's own arithmetic, of the magnitude (see exact_sums).
 double own_factor(const GemmProblem& problem) {
   if (problem.accumulator == DType::int32) return 0;

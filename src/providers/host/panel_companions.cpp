@@ -13,7 +13,6 @@
 namespace gemmery::host {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double smallest_normal = 0x1p-126;
 constexpr double largest = std::numeric_limits<float>::max();
 

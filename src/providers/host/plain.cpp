@@ -16,10 +16,6 @@
 namespace gemmery::host {
 namespace {
 
-// A smaller matrix is too little work for several threads; a batch of such is divided matrix by
-// matrix.
-constexpr double least_shared_flops = 4e6;
-
 // The tile kernels and the number of threads of a run.
 struct Means {
   const TileKernels& kernels;

@@ -16,6 +16,7 @@
 #include "epilogue/evaluate_interval.hpp"
 #include "platform/parallel.hpp"
 #include "providers/host/epilogue_writer.hpp"
+#include "providers/host/number.hpp"
 
 namespace gemmery::host {
 namespace {
@@ -23,8 +24,6 @@ namespace {
 using epilogue::Interval;
 using epilogue::IntervalMachine;
 using epilogue::IntervalReduction;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // --- verdicts -----------------------------------------------------------------------------------
 
@@ -274,8 +273,8 @@ EpilogueArguments epilogue_of_row(const GemmArguments& arguments, std::int64_t b
   return {rules.program, std::move(operands)};
 }
 
-Comparison check_row(const GemmArguments& arguments, const DeclaredMath& declared,
-                     std::int64_t batch, std::int64_t row) {
+Comparison check_program_row(const GemmArguments& arguments, const DeclaredMath& declared,
+                             std::int64_t batch, std::int64_t row) {
   GemmOptions options{.math = arguments.problem().math};
   options.epilogue = epilogue_of_row(arguments, batch, row);
   const GemmArguments one(row_of(arguments.a(), batch, row), matrix_of_batch(arguments.b(), batch),
@@ -310,7 +309,7 @@ RowSample check_rows_of_program(const GemmArguments& arguments, const DeclaredMa
   for (; sample.rows < rows; ++sample.rows) {
     const std::int64_t batch = below(problem.l);
     sample.comparison.merge(
-        check_row(arguments, declared, batch, whole_row(arguments.a(), below(problem.m))));
+        check_program_row(arguments, declared, batch, whole_row(arguments.a(), below(problem.m))));
   }
   return sample;
 }

@@ -5,16 +5,11 @@
 #include <cmath>
 #include <limits>
 
+#include "core/arithmetic.hpp"
 #include "epilogue/math.hpp"
 #include "providers/host/line.hpp"
 
 namespace gemmery::host {
-namespace {
-
-std::int64_t divide_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
-
-}  // namespace
-
 template <class T>
 ReducedResult<T>::ReducedResult(epilogue::Reduction kind, const Tensor& tensor,
                                 const GemmProblem& problem, const TileGrid& grid)
@@ -33,9 +28,9 @@ ReducedResult<T>::ReducedResult(epilogue::Reduction kind, const Tensor& tensor,
 
 template <class T>
 T ReducedResult<T>::start() const noexcept {
-  constexpr T infinity = std::numeric_limits<T>::infinity();
-  if (kind_ == epilogue::Reduction::max) return -infinity;
-  return kind_ == epilogue::Reduction::min ? infinity : T(0);
+  constexpr T outermost = std::numeric_limits<T>::infinity();
+  if (kind_ == epilogue::Reduction::max) return -outermost;
+  return kind_ == epilogue::Reduction::min ? outermost : T(0);
 }
 
 template <class T>

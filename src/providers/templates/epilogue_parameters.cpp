@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/arithmetic.hpp"
 #include "device/abi/group_regions.hpp"
 #include "device/abi/pointer_array.hpp"
 #include "epilogue/addend.hpp"
@@ -16,17 +17,12 @@
 #include "epilogue/emit_cuda.hpp"
 #include "epilogue/graph.hpp"
 #include "providers/templates/groups.hpp"
+#include "providers/templates/split_schedule.hpp"
 
 namespace gemmery::templates {
 namespace {
 
 static_assert(abi::by_pointers == gemmery::by_pointers);
-
-constexpr std::size_t workspace_unit = 256;  // alignment of each reduction's parts
-
-std::size_t round_up(std::size_t value, std::size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 // Appends values at their alignment.
 class ParameterWriter {

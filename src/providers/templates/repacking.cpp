@@ -10,18 +10,11 @@
 
 #include <fmt/format.h>
 
+#include "core/arithmetic.hpp"
 #include "runtime/run_workspace.hpp"
 
 namespace gemmery::templates {
 namespace {
-
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
-constexpr std::int64_t divide_up(std::int64_t value, std::int64_t divisor) {
-  return (value + divisor - 1) / divisor;
-}
 
 // Lines of the copy begin at cache lines if that costs little: TMA reads others more slowly
 // (split_sector_share and split_line_share of model/warp_specialized_gemm.hpp).

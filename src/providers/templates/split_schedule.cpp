@@ -7,16 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "core/arithmetic.hpp"
 #include "providers/templates/name_words.hpp"
 
 namespace gemmery::templates {
 namespace {
-
-constexpr std::size_t workspace_unit = 256;
-
-std::size_t round_up(std::size_t bytes) {
-  return (bytes + workspace_unit - 1) / workspace_unit * workspace_unit;
-}
 
 abi::SplitSchedule schedule_of_tiles(const SplitWork& work) {
   return {.units = work.tiles,
@@ -108,8 +103,8 @@ std::size_t partial_tiles(const SplitWord& split, const abi::SplitSchedule& sche
 
 std::size_t set_split_workspace(std::size_t counters, std::size_t partial_bytes,
                                 std::size_t workspace_slot, runtime::LaunchPlan& plan) {
-  const std::size_t counter_bytes = round_up(counters * sizeof(unsigned));
-  const std::size_t partials = counter_bytes + round_up(plan.workspace_bytes);
+  const std::size_t counter_bytes = round_up(counters * sizeof(unsigned), workspace_unit);
+  const std::size_t partials = counter_bytes + round_up(plan.workspace_bytes, workspace_unit);
   plan.later_workspace_slot = plan.workspace_slot;
   plan.later_workspace_offset = counter_bytes;
   plan.workspace_slot = workspace_slot;

@@ -13,6 +13,9 @@
 
 namespace gemmery::templates {
 
+// The alignment of what a workspace holds: counters, accumulators, parts of a reduction.
+inline constexpr std::size_t workspace_unit = 256;
+
 // "none", "serial3", "parallel4", "stream", and back. Slices of a stream are 1.
 struct SplitWord {
   abi::SplitMode mode = abi::SplitMode::none;

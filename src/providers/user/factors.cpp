@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "core/trimmed.hpp"
+
 namespace gemmery::user {
 namespace {
 
@@ -20,19 +22,13 @@ constexpr std::array<std::pair<std::string_view, Quantity>, 5> words{
      {"l", Quantity::l},
      {"multiprocessors", Quantity::multiprocessors}}};
 
-[[noreturn]] void refuse(std::string_view text, std::string_view field, std::string got) {
+[[noreturn]] void refuse_factor(std::string_view text, std::string_view field, std::string got) {
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = std::string(field),
                .expected =
                    "factors joined by '*', each a number, m, n, k, l or multiprocessors, or "
                    "one of them over a number: \"m/64*n/64\"",
                .got = std::move(got) + " in \"" + std::string(text) + "\""});
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
 }
 
 std::optional<std::int64_t> parse_count(std::string_view word) {
@@ -67,11 +63,11 @@ Factors::Factors(std::string_view text, std::string_view field) {
   for (bool is_last = false; !is_last;) {
     const std::size_t end = rest.find('*');
     is_last = end == std::string_view::npos;
-    const std::string_view word = trimmed(rest.substr(0, end));
+    const std::string_view word = trimmed(rest.substr(0, end), " ");
     rest.remove_prefix(is_last ? rest.size() : end + 1);
 
     const std::size_t slash = word.find('/');
-    const std::string_view counted = trimmed(word.substr(0, slash));
+    const std::string_view counted = trimmed(word.substr(0, slash), " ");
     Factor factor;
     const auto known =
         std::ranges::find(words, counted, &std::pair<std::string_view, Quantity>::first);
@@ -81,12 +77,12 @@ Factors::Factors(std::string_view text, std::string_view field) {
       factor.number = 0;
     } else {
       const auto number = parse_count(counted);
-      if (!number) refuse(text, field, "\"" + std::string(counted) + "\"");
+      if (!number) refuse_factor(text, field, "\"" + std::string(counted) + "\"");
       factor.number = *number;
     }
     if (slash != std::string_view::npos) {
-      const auto divisor = parse_count(trimmed(word.substr(slash + 1)));
-      if (!divisor) refuse(text, field, "\"" + std::string(word) + "\"");
+      const auto divisor = parse_count(trimmed(word.substr(slash + 1), " "));
+      if (!divisor) refuse_factor(text, field, "\"" + std::string(word) + "\"");
       factor.divisor = *divisor;
     }
     factors_.push_back(factor);

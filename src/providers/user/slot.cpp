@@ -21,7 +21,7 @@ constexpr std::array<std::pair<std::string_view, SlotType>, 6> type_words{{{"i32
                                                                            {"f32", SlotType::f32},
                                                                            {"f64", SlotType::f64}}};
 
-[[noreturn]] void refuse(std::string_view word, std::string expected, std::string got) {
+[[noreturn]] void refuse_word(std::string_view word, std::string expected, std::string got) {
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = "parameter \"" + std::string(word) + "\"",
                .expected = std::move(expected),
@@ -60,11 +60,11 @@ bool is_number(int operand, const SlotScope& scope) {
 int require_tensor(std::string_view word, std::string_view name, const SlotScope& scope) {
   const auto operand = find_operand(name, scope);
   if (!operand || is_number(*operand, scope))
-    refuse(word,
-           "a tensor: " + operand_name(operand_a, scope) +
-               ", B, out, C where the kernel has "
-               "one, or a tensor of its epilogue",
-           quoted(name));
+    refuse_word(word,
+                "a tensor: " + operand_name(operand_a, scope) +
+                    ", B, out, C where the kernel has "
+                    "one, or a tensor of its epilogue",
+                quoted(name));
   return *operand;
 }
 
@@ -72,7 +72,7 @@ int require_tensor(std::string_view word, std::string_view name, const SlotScope
 
 Slot parse_constant(std::string_view word, std::string_view text) {
   const auto value = parse_number<double>(text);
-  if (!value || !std::isfinite(*value)) refuse(word, "a number behind '='", quoted(text));
+  if (!value || !std::isfinite(*value)) refuse_word(word, "a number behind '='", quoted(text));
   const bool is_whole = text.find_first_of(".eE") == std::string_view::npos;
   return {.kind = SlotKind::constant,
           .type = is_whole ? SlotType::i32 : SlotType::f32,
@@ -86,7 +86,7 @@ Slot parse_map(std::string_view word, int operand, std::string_view text) {
     const auto swizzle = parse_number<int>(text.substr(slash + 1));
     const bool is_known =
         swizzle && (*swizzle == 0 || *swizzle == 32 || *swizzle == 64 || *swizzle == 128);
-    if (!is_known) refuse(word, "a swizzle of 0, 32, 64 or 128 bytes", quoted(text));
+    if (!is_known) refuse_word(word, "a swizzle of 0, 32, 64 or 128 bytes", quoted(text));
     slot.swizzle_bytes = *swizzle;
     text = text.substr(0, slash);
   }
@@ -96,12 +96,13 @@ Slot parse_map(std::string_view word, int operand, std::string_view text) {
     is_last = end == std::string_view::npos;
     const auto extent = parse_number<std::uint32_t>(text.substr(0, end));
     if (!extent || *extent == 0 || *extent > 256)
-      refuse(word, "a box of ROWSxCOLUMNS or BATCHESxROWSxCOLUMNS, each of 1 to 256", quoted(text));
+      refuse_word(word, "a box of ROWSxCOLUMNS or BATCHESxROWSxCOLUMNS, each of 1 to 256",
+                  quoted(text));
     box.push_back(*extent);
     text.remove_prefix(is_last ? text.size() : end + 1);
   }
   if (box.size() != 2 && box.size() != 3)
-    refuse(word, "a box of two or three extents", std::to_string(box.size()));
+    refuse_word(word, "a box of two or three extents", std::to_string(box.size()));
   slot.has_batches = box.size() == 3;
   std::ranges::copy(box, slot.box.end() - static_cast<std::ptrdiff_t>(box.size()));
   return slot;
@@ -120,10 +121,10 @@ Slot parse_stride(std::string_view word, int operand, std::string_view which,
     const LayoutRule layout =
         operand < first_of_epilogue ? rule_of(operand, scope.operands).layout : LayoutRule::any;
     if (layout == LayoutRule::any)
-      refuse(word, "an operand that is declared row or column major", "one of any layout");
+      refuse_word(word, "an operand that is declared row or column major", "one of any layout");
     slot.axis = layout == LayoutRule::row ? Axis::row : Axis::column;
   } else {
-    refuse(word, "batch_stride, row_stride, column_stride, leading or map=", quoted(which));
+    refuse_word(word, "batch_stride, row_stride, column_stride, leading or map=", quoted(which));
   }
   return slot;
 }
@@ -145,7 +146,7 @@ Slot parse_plain(std::string_view word, std::string_view what, const SlotScope& 
   if (is_default && what == "beta") return {.kind = SlotKind::beta, .type = SlotType::f32};
   const auto operand = find_operand(what, scope);
   if (!operand)
-    refuse(word, "an operand, an extent, a number, workspace or a constant", quoted(what));
+    refuse_word(word, "an operand, an extent, a number, workspace or a constant", quoted(what));
   if (is_number(*operand, scope))
     return {.kind = SlotKind::number, .type = SlotType::f32, .operand = *operand};
   return {.kind = SlotKind::pointer, .type = SlotType::pointer, .operand = *operand};
@@ -171,12 +172,13 @@ bool holds(SlotType type, double value) noexcept {
 
 void check_type(std::string_view word, const Slot& slot, SlotType type) {
   const bool is_address = slot.type == SlotType::pointer || slot.type == SlotType::tensor_map;
-  if (is_address) refuse(word, "no type, since this is an address or a map", "one");
+  if (is_address) refuse_word(word, "no type, since this is an address or a map", "one");
   const bool is_count = slot.kind == SlotKind::extent || slot.kind == SlotKind::stride;
-  if (is_count && is_float(type)) refuse(word, "an integer type for a count", "a floating one");
+  if (is_count && is_float(type))
+    refuse_word(word, "an integer type for a count", "a floating one");
   const bool is_real =
       slot.kind == SlotKind::alpha || slot.kind == SlotKind::beta || slot.kind == SlotKind::number;
-  if (is_real && !is_float(type)) refuse(word, "f32 or f64 for a number", "an integer type");
+  if (is_real && !is_float(type)) refuse_word(word, "f32 or f64 for a number", "an integer type");
 }
 
 }  // namespace
@@ -207,12 +209,13 @@ Slot parse_slot(std::string_view word, const SlotScope& scope) {
     const std::string_view text = word.substr(colon + 1);
     const auto known =
         std::ranges::find(type_words, text, &std::pair<std::string_view, SlotType>::first);
-    if (known == type_words.end()) refuse(word, "i32, u32, i64, u64, f32 or f64", quoted(text));
+    if (known == type_words.end())
+      refuse_word(word, "i32, u32, i64, u64, f32 or f64", quoted(text));
     check_type(word, slot, known->second);
     slot.type = known->second;
   }
   if (slot.kind == SlotKind::constant && !holds(slot.type, slot.constant))
-    refuse(word, "a number that its type holds", quoted(word));
+    refuse_word(word, "a number that its type holds", quoted(word));
   return slot;
 }
 

@@ -12,14 +12,14 @@ namespace {
 
 // --- one half ------------------------------------------------------------------------------------
 
-struct F16 {
+struct F16Rules {
   static float load(std::uint32_t bits) { return std::bit_cast<float>(f32_from_f16(bits)); }
   static std::uint32_t round(float odd) { return f16_from_f32(std::bit_cast<std::uint32_t>(odd)); }
   static constexpr std::uint32_t exponent = 0x7c00;
   static constexpr std::uint32_t one = 0x3c00;
   static constexpr bool has_exact_products = true;
 };
-struct Bf16 {
+struct Bf16Rules {
   static float load(std::uint32_t bits) { return std::bit_cast<float>(f32_from_bf16(bits)); }
   static std::uint32_t round(float odd) { return bf16_from_f32(std::bit_cast<std::uint32_t>(odd)); }
   static constexpr std::uint32_t exponent = 0x7f80;
@@ -68,7 +68,7 @@ enum class Calculation { sum, difference, product, fma };
 
 // A product of f16 is exact in f32. A product of bf16 may overflow f32 and is exact in double.
 template <class Half>
-float product_and_sum(float a, float b, float c) {
+float half_product_and_sum(float a, float b, float c) {
   if constexpr (Half::has_exact_products) return sum_to_odd(a * b, c);
   return odd_float(
       sum_to_odd(static_cast<double>(a) * static_cast<double>(b), static_cast<double>(c)));
@@ -89,7 +89,7 @@ std::uint32_t calculate(const Operation& operation, std::uint32_t a, std::uint32
   if constexpr (what == Calculation::difference) odd = sum_to_odd(first, -second);
   if constexpr (what == Calculation::product) odd = product<Half>(first, second);
   if constexpr (what == Calculation::fma)
-    odd = product_and_sum<Half>(first, second, load_half<Half, has_modifiers>(operation, c));
+    odd = half_product_and_sum<Half>(first, second, load_half<Half, has_modifiers>(operation, c));
   return round_half<Half, has_modifiers>(operation, odd);
 }
 
@@ -120,10 +120,10 @@ Execute calculation_of(bool has_modifiers) {
 template <Calculation what>
 Execute calculation_of(Form& form, ScalarType type, bool has_modifiers) {
   const TypedHandler rows[] = {
-      {ScalarType::f16, calculation_of<F16, what, false>(has_modifiers)},
-      {ScalarType::f16x2, calculation_of<F16, what, true>(has_modifiers)},
-      {ScalarType::bf16, calculation_of<Bf16, what, false>(has_modifiers)},
-      {ScalarType::bf16x2, calculation_of<Bf16, what, true>(has_modifiers)},
+      {ScalarType::f16, calculation_of<F16Rules, what, false>(has_modifiers)},
+      {ScalarType::f16x2, calculation_of<F16Rules, what, true>(has_modifiers)},
+      {ScalarType::bf16, calculation_of<Bf16Rules, what, false>(has_modifiers)},
+      {ScalarType::bf16x2, calculation_of<Bf16Rules, what, true>(has_modifiers)},
   };
   return find_handler(form, type, rows);
 }
@@ -146,10 +146,10 @@ std::uint32_t sign_of_halves(const Operation& operation, std::uint32_t a) {
 }
 template <bool is_negation>
 constexpr TypedHandler sign_handlers[] = {
-    {ScalarType::f16, run_lanes<sign_of_half<F16, is_negation>>},
-    {ScalarType::f16x2, run_lanes<sign_of_halves<F16, is_negation>>},
-    {ScalarType::bf16, run_lanes<sign_of_half<Bf16, is_negation>>},
-    {ScalarType::bf16x2, run_lanes<sign_of_halves<Bf16, is_negation>>},
+    {ScalarType::f16, run_lanes<sign_of_half<F16Rules, is_negation>>},
+    {ScalarType::f16x2, run_lanes<sign_of_halves<F16Rules, is_negation>>},
+    {ScalarType::bf16, run_lanes<sign_of_half<Bf16Rules, is_negation>>},
+    {ScalarType::bf16x2, run_lanes<sign_of_halves<Bf16Rules, is_negation>>},
 };
 
 template <class Half>
@@ -223,14 +223,14 @@ void decode_half_extreme(Form& form, ScalarType type) {
   set_flag(form, flag_xorsign, is_xorsign);
   set_flag(form, flag_maximum, form.instruction().opcode == "max");
   static constexpr TypedHandler of_two[] = {
-      {ScalarType::f16, run_lanes<extreme_half<F16>>},
-      {ScalarType::f16x2, run_lanes<extreme_halves<F16>>},
-      {ScalarType::bf16, run_lanes<extreme_half<Bf16>>},
-      {ScalarType::bf16x2, run_lanes<extreme_halves<Bf16>>},
+      {ScalarType::f16, run_lanes<extreme_half<F16Rules>>},
+      {ScalarType::f16x2, run_lanes<extreme_halves<F16Rules>>},
+      {ScalarType::bf16, run_lanes<extreme_half<Bf16Rules>>},
+      {ScalarType::bf16x2, run_lanes<extreme_halves<Bf16Rules>>},
   };
   static constexpr TypedHandler of_three[] = {
-      {ScalarType::f16x2, run_lanes<extreme_of_three<F16>>},
-      {ScalarType::bf16x2, run_lanes<extreme_of_three<Bf16>>},
+      {ScalarType::f16x2, run_lanes<extreme_of_three<F16Rules>>},
+      {ScalarType::bf16x2, run_lanes<extreme_of_three<Bf16Rules>>},
   };
   if (form.operand_count() == 4)
     form.assign(find_handler(form, type, of_three), type, {type, type, type});

@@ -17,7 +17,7 @@ constexpr auto sum_of = [](auto a, auto b) { return wrapping(a) + wrapping(b); }
 constexpr auto difference_of = [](auto a, auto b) { return wrapping(a) - wrapping(b); };
 constexpr auto product_of = [](auto a, auto b) { return wrapping(a) * wrapping(b); };
 constexpr auto high_product_of = [](auto a, auto b) { return multiply_high(a, b); };
-constexpr auto product_and_sum = [](auto a, auto b, auto c) {
+constexpr auto integer_product_and_sum = [](auto a, auto b, auto c) {
   return wrapping(a) * wrapping(b) + wrapping(c);
 };
 constexpr auto high_product_and_sum = [](auto a, auto b, auto c) {
@@ -25,7 +25,7 @@ constexpr auto high_product_and_sum = [](auto a, auto b, auto c) {
 };
 constexpr auto quotient_of = [](auto a, auto b) { return divide(a, b); };
 constexpr auto remainder_of = [](auto a, auto b) { return remainder(a, b); };
-constexpr auto negated = [](auto a) { return 0 - wrapping(a); };
+constexpr auto negated_integer = [](auto a) { return 0 - wrapping(a); };
 constexpr auto magnitude_of = [](auto a) { return a < 0 ? 0 - wrapping(a) : wrapping(a); };
 constexpr auto smaller_of = [](auto a, auto b) { return a < b ? a : b; };
 constexpr auto larger_of = [](auto a, auto b) { return a < b ? b : a; };
@@ -251,7 +251,7 @@ void decode_integer_multiply_add(Form& form, ScalarType type) {
     execute = run_lanes<saturated_high_product_and_sum>;
   } else {
     execute = takes_high ? find_handler(form, type, ternary_integers<high_product_and_sum>)
-                         : find_handler(form, type, ternary_integers<product_and_sum>);
+                         : find_handler(form, type, ternary_integers<integer_product_and_sum>);
   }
   form.assign(execute, type, {type, type, type});
 }
@@ -267,7 +267,7 @@ void decode_integer_sign(Form& form, ScalarType type) {
   if (!is_signed_integer(type)) form.refuse("it is for signed integers");
   form.assign(form.instruction().opcode == "abs"
                   ? find_handler(form, type, unary_integers<magnitude_of>)
-                  : find_handler(form, type, unary_integers<negated>),
+                  : find_handler(form, type, unary_integers<negated_integer>),
               type, {type});
 }
 

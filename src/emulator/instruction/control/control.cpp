@@ -124,8 +124,6 @@ void decode_nanosleep(DecodeContext& context, const Instruction& instruction,
   operation.execute = run_nanosleep;
 }
 
-Step run_nothing(Warp&, const Operation&, LaneMask) { return Step::next; }
-
 void decode_pmevent(DecodeContext& context, const Instruction& instruction, Operation& operation) {
   Form form(context, instruction, operation);
   form.take("mask");

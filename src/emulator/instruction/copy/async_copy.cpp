@@ -13,7 +13,6 @@
 namespace gemmery::emulator {
 namespace {
 
-constexpr AgentIndex no_agent = ~AgentIndex{0};
 constexpr const char* signals = "complete_tx of a bulk copy";
 
 Fault early_exit_fault(const Cta& cta) {

@@ -27,7 +27,7 @@ struct AsyncStoreDetail final : OperationDetail {
   std::uint32_t bytes() const noexcept { return element_bytes * count; }
 };
 
-const AsyncStoreDetail& detail_of(const Operation& operation) {
+const AsyncStoreDetail& async_store_detail_of(const Operation& operation) {
   return static_cast<const AsyncStoreDetail&>(*operation.detail);
 }
 
@@ -65,8 +65,8 @@ void start(Warp& warp, const Operation& operation, int lane, Run run) {
   });
 }
 
-Step store(Warp& warp, const Operation& operation, LaneMask active) {
-  const AsyncStoreDetail& detail = detail_of(operation);
+Step run_async_store(Warp& warp, const Operation& operation, LaneMask active) {
+  const AsyncStoreDetail& detail = async_store_detail_of(operation);
   for (const LaneOperand* operand : {&detail.address, &detail.barrier})
     warp.require_defined(operand->slot, active, "where st.async stores and what counts it");
   Run run;
@@ -164,7 +164,7 @@ void decode_async_store(Form& form) {
   decode_values(form, *detail, untyped(static_cast<int>(8 * detail->element_bytes)));
   detail->barrier = decode_address(form, form.operand(2));
   Operation& operation = form.operation();
-  operation.execute = store;
+  operation.execute = run_async_store;
   operation.has_side_effect = true;
   operation.propagates_definedness = false;
   operation.detail = std::move(detail);

@@ -21,7 +21,7 @@ struct BulkDetail final : OperationDetail {
   Reduction reduction;  // `element` null for a plain copy
 };
 
-const BulkDetail& detail_of(const Operation& operation) {
+const BulkDetail& bulk_detail_of(const Operation& operation) {
   return static_cast<const BulkDetail&>(*operation.detail);
 }
 
@@ -40,7 +40,7 @@ std::uint32_t size_of(const Warp& warp, const BulkDetail& detail, int lane) {
 // --- global to shared ---------------------------------------------------------------------------
 
 void start_load(Warp& warp, const Operation& operation, int lane) {
-  const BulkDetail& detail = detail_of(operation);
+  const BulkDetail& detail = bulk_detail_of(operation);
   const std::uint32_t bytes = size_of(warp, detail, lane);
   const std::uint64_t source = detail.source.value(warp, lane);
   require_multiple(source, bulk_alignment, lane, "the global source of a bulk copy,");
@@ -58,8 +58,8 @@ void start_load(Warp& warp, const Operation& operation, int lane) {
   });
 }
 
-Step load(Warp& warp, const Operation& operation, LaneMask active) {
-  const BulkDetail& detail = detail_of(operation);
+Step run_bulk_load(Warp& warp, const Operation& operation, LaneMask active) {
+  const BulkDetail& detail = bulk_detail_of(operation);
   require_all_defined(warp, active,
                       {&detail.destination, &detail.source, &detail.size, &detail.barrier});
   if (detail.is_multicast) require_all_defined(warp, active, {&detail.mask});
@@ -70,7 +70,7 @@ Step load(Warp& warp, const Operation& operation, LaneMask active) {
 // --- shared to shared of the cluster ------------------------------------------------------------
 
 void start_push(Warp& warp, const Operation& operation, int lane) {
-  const BulkDetail& detail = detail_of(operation);
+  const BulkDetail& detail = bulk_detail_of(operation);
   const std::uint32_t bytes = size_of(warp, detail, lane);
   const std::uint32_t source = own_shared_offset(warp, detail.source.value(warp, lane));
   warp.cta.shared.check_bounds(source, bytes, bulk_alignment);
@@ -89,8 +89,8 @@ void start_push(Warp& warp, const Operation& operation, int lane) {
   });
 }
 
-Step push(Warp& warp, const Operation& operation, LaneMask active) {
-  const BulkDetail& detail = detail_of(operation);
+Step run_bulk_push(Warp& warp, const Operation& operation, LaneMask active) {
+  const BulkDetail& detail = bulk_detail_of(operation);
   require_all_defined(warp, active,
                       {&detail.destination, &detail.source, &detail.size, &detail.barrier});
   for_each_lane(active, [&](int lane) { start_push(warp, operation, lane); });
@@ -113,7 +113,7 @@ void write_or_reduce(const BulkStore& self, const Reduction& reduction, std::uin
 }
 
 void start_store(Warp& warp, const Operation& operation, int lane) {
-  const BulkDetail& detail = detail_of(operation);
+  const BulkDetail& detail = bulk_detail_of(operation);
   const std::uint32_t bytes = size_of(warp, detail, lane);
   const std::uint64_t destination = detail.destination.value(warp, lane);
   require_multiple(destination, bulk_alignment, lane, "the global destination of a bulk copy,");
@@ -135,8 +135,8 @@ void start_store(Warp& warp, const Operation& operation, int lane) {
            }});
 }
 
-Step store(Warp& warp, const Operation& operation, LaneMask active) {
-  const BulkDetail& detail = detail_of(operation);
+Step run_bulk_store(Warp& warp, const Operation& operation, LaneMask active) {
+  const BulkDetail& detail = bulk_detail_of(operation);
   require_all_defined(warp, active, {&detail.destination, &detail.source, &detail.size});
   for_each_lane(active, [&](int lane) { start_store(warp, operation, lane); });
   return Step::next;
@@ -144,8 +144,8 @@ Step store(Warp& warp, const Operation& operation, LaneMask active) {
 
 // --- prefetch -----------------------------------------------------------------------------------
 
-Step prefetch(Warp& warp, const Operation& operation, LaneMask active) {
-  const BulkDetail& detail = detail_of(operation);
+Step run_bulk_prefetch(Warp& warp, const Operation& operation, LaneMask active) {
+  const BulkDetail& detail = bulk_detail_of(operation);
   require_all_defined(warp, active, {&detail.source, &detail.size});
   for_each_lane(active, [&](int lane) {
     const std::uint32_t bytes = size_of(warp, detail, lane);
@@ -200,7 +200,7 @@ void decode_into_shared(Form& form, BulkDetail& detail, bool is_reduction, bool 
   detail.size = decode_value(form, form.operand(2), ScalarType::u32);
   detail.barrier = decode_address(form, form.operand(3));
   if (detail.is_multicast) detail.mask = decode_value(form, form.operand(4), ScalarType::u16);
-  form.operation().execute = is_push ? push : load;
+  form.operation().execute = is_push ? run_bulk_push : run_bulk_load;
 }
 
 void decode_into_global(Form& form, BulkDetail& detail, bool is_reduction) {
@@ -214,7 +214,7 @@ void decode_into_global(Form& form, BulkDetail& detail, bool is_reduction) {
   detail.destination = decode_address(form, form.operand(0));
   detail.source = decode_address(form, form.operand(1));
   detail.size = decode_value(form, form.operand(2), ScalarType::u32);
-  form.operation().execute = store;
+  form.operation().execute = run_bulk_store;
 }
 
 void decode_prefetch(Form& form, BulkDetail& detail) {
@@ -224,7 +224,7 @@ void decode_prefetch(Form& form, BulkDetail& detail) {
   form.expect_operands(2 + std::size_t{has_hint});
   detail.source = decode_address(form, form.operand(0));
   detail.size = decode_value(form, form.operand(1), ScalarType::u32);
-  form.operation().execute = prefetch;
+  form.operation().execute = run_bulk_prefetch;
 }
 
 }  // namespace

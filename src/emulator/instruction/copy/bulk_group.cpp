@@ -9,7 +9,6 @@
 namespace gemmery::emulator {
 namespace {
 
-constexpr AgentIndex no_agent = ~AgentIndex{0};
 constexpr std::uint32_t reads_only = 1;  // Operation::flags
 
 Step commit(Warp& warp, const Operation&, LaneMask active) {
@@ -34,7 +33,7 @@ bool is_complete(const BulkGroups& groups, std::uint32_t last, bool is_read_enou
   return true;
 }
 
-std::string describe(const Warp& warp, const Fragment& fragment) {
+std::string describe_bulk_wait(const Warp& warp, const Fragment& fragment) {
   std::string lanes;
   for_each_lane(fragment.lanes, [&](int lane) {
     const BulkGroups& groups = warp.bulk[static_cast<std::size_t>(lane)];
@@ -54,7 +53,7 @@ Step wait(Warp& warp, const Operation& operation, LaneMask active) {
         is_done && is_complete(groups, last_awaited(groups, operation.immediate), is_read_enough);
   });
   if (!is_done) {
-    warp.describe_wait = describe;
+    warp.describe_wait = describe_bulk_wait;
     return Step::blocked;
   }
   for_each_lane(active, [&](int lane) {

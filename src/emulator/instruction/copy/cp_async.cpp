@@ -24,7 +24,7 @@ struct CopyDetail final : OperationDetail {
   Ignore ignore = Ignore::nothing;
 };
 
-const CopyDetail& detail_of(const Operation& operation) {
+const CopyDetail& cp_async_detail_of(const Operation& operation) {
   return static_cast<const CopyDetail&>(*operation.detail);
 }
 
@@ -180,7 +180,7 @@ void start_copies(Warp& warp, const Operation& operation, const WarpCopy& all) {
 }
 
 Step copy_lanes(Warp& warp, const Operation& operation, LaneMask active) {
-  const CopyDetail& detail = detail_of(operation);
+  const CopyDetail& detail = cp_async_detail_of(operation);
   warp.require_defined(detail.destination.slot, active, "the shared address of cp.async");
   warp.require_defined(detail.source.slot, active, "the global address of cp.async");
   if (detail.ignore == Ignore::behind_source_size)
@@ -258,7 +258,7 @@ void note_waited(Warp& warp) {
     warp.known.happened.raise(strands[index].agent, waited[index]);
 }
 
-std::string describe(const Warp& warp, const Fragment& fragment) {
+std::string describe_cp_async_wait(const Warp& warp, const Fragment& fragment) {
   std::size_t most = 0;
   for_each_lane(fragment.lanes, [&](int lane) {
     const auto& copies = warp.cp_async.lanes[static_cast<std::size_t>(lane)].copies;
@@ -275,7 +275,7 @@ Step wait_for_groups(Warp& warp, LaneMask active, std::uint64_t allowed) {
     is_done = is_done && is_complete(groups, awaited(groups, allowed));
   });
   if (!is_done) {
-    warp.describe_wait = describe;
+    warp.describe_wait = describe_cp_async_wait;
     return Step::blocked;
   }
   for_each_lane(active, [&](int lane) {
@@ -326,7 +326,7 @@ void arrive_when_complete(const Issuer& issuer, std::uint32_t barrier, std::uint
 
 Step arrive(Warp& warp, const Operation& operation, LaneMask active) {
   warp.require_defined(operation.slot[0], active, "the mbarrier of cp.async.mbarrier.arrive");
-  const CopyDetail& detail = detail_of(operation);
+  const CopyDetail& detail = cp_async_detail_of(operation);
   for_each_lane(active, [&](int lane) {
     const std::uint32_t barrier = own_shared_offset(warp, detail.destination.value(warp, lane));
     CopyGroups& groups = groups_of(warp, lane);

@@ -15,7 +15,6 @@ namespace gemmery::emulator {
 namespace {
 
 constexpr std::uint32_t box_alignment = 128;
-constexpr std::uint32_t chunk_bytes = 16;
 
 enum class BoxMode : std::uint8_t { tile, im2col, im2col_without_offsets };
 
@@ -28,7 +27,7 @@ struct TensorDetail final : OperationDetail {
   std::string_view reduction;  // its word; empty for a plain copy
 };
 
-const TensorDetail& detail_of(const Operation& operation) {
+const TensorDetail& tensor_detail_of(const Operation& operation) {
   return static_cast<const TensorDetail&>(*operation.detail);
 }
 
@@ -55,7 +54,7 @@ void require_fitting_map(const TensorDetail& detail, const TensorMapFields& map,
 }
 
 Box box_of(Warp& warp, const Operation& operation, int lane) {
-  const TensorDetail& detail = detail_of(operation);
+  const TensorDetail& detail = tensor_detail_of(operation);
   const std::uint64_t address = detail.map.value(warp, lane);
   Box box{.map = load_tensor_map(warp, lane, address), .map_address = address};
   require_fitting_map(detail, box.map, lane);
@@ -109,7 +108,8 @@ void for_each_piece(const Box& box, std::uint32_t base, const BoxRow& row, std::
     return;
   }
   for (std::uint32_t at = from; at < from + bytes;) {
-    const std::uint32_t count = std::min(chunk_bytes - at % chunk_bytes, from + bytes - at);
+    const std::uint32_t count =
+        std::min(tensor_unit_bytes - at % tensor_unit_bytes, from + bytes - at);
     visit(at, swizzled(box.map.swizzle, start + at) - base, count);
     at += count;
   }
@@ -150,8 +150,8 @@ StagedBox stage(const Box& box, std::uint32_t base, Cluster& cluster, const Acce
   return staged;
 }
 
-void start_load(Warp& warp, const Operation& operation, int lane) {
-  const TensorDetail& detail = detail_of(operation);
+void start_tensor_load(Warp& warp, const Operation& operation, int lane) {
+  const TensorDetail& detail = tensor_detail_of(operation);
   Box box = box_of(warp, operation, lane);
   require_legal_load(box.map, box.place, lane);
   Landing landing = landing_of(warp, lane, detail.shared.value(warp, lane),
@@ -167,14 +167,14 @@ void start_load(Warp& warp, const Operation& operation, int lane) {
   });
 }
 
-Step load(Warp& warp, const Operation& operation, LaneMask active) {
-  const TensorDetail& detail = detail_of(operation);
+Step run_tensor_load(Warp& warp, const Operation& operation, LaneMask active) {
+  const TensorDetail& detail = tensor_detail_of(operation);
   require_all_defined(warp, detail, active);
   warp.require_defined(detail.shared.slot, active, "the destination of a tensor copy");
   warp.require_defined(detail.barrier.slot, active, "the mbarrier of a tensor copy");
   if (detail.is_multicast)
     warp.require_defined(detail.mask.slot, active, "the CTA mask of a tensor copy");
-  for_each_lane(active, [&](int lane) { start_load(warp, operation, lane); });
+  for_each_lane(active, [&](int lane) { start_tensor_load(warp, operation, lane); });
   return Step::next;
 }
 
@@ -225,7 +225,7 @@ Reduction reduction_of(const TensorDetail& detail, const TensorMapFields& map, i
 std::uint32_t bytes_beyond_end(const Box& box, const BoxRow& row) noexcept {
   if (row.inside_bytes == 0) return 0;
   const auto left_of_unit =
-      static_cast<std::uint32_t>(-(row.address + row.inside_bytes)) % chunk_bytes;
+      static_cast<std::uint32_t>(-(row.address + row.inside_bytes)) % tensor_unit_bytes;
   return std::min(left_of_unit, row_bytes(box.map) - row.inside_from - row.inside_bytes);
 }
 
@@ -278,8 +278,8 @@ void write_beyond_end(GlobalMemory& memory, const Accessor& who, const Box& box,
 void reduce_row(GlobalMemory& memory, const Accessor& who, const Reduction& reduction,
                 std::uint64_t address, const std::byte* from, std::uint32_t bytes) {
   while (bytes != 0) {
-    const bool is_chunk = address % chunk_bytes == 0 && bytes >= chunk_bytes;
-    const std::uint32_t count = is_chunk ? chunk_bytes : reduction.element_bytes;
+    const bool is_chunk = address % tensor_unit_bytes == 0 && bytes >= tensor_unit_bytes;
+    const std::uint32_t count = is_chunk ? tensor_unit_bytes : reduction.element_bytes;
     memory.update(address, count, who, is_chunk ? reduction.chunk : reduction.element, from,
                   nullptr);
     address += count;
@@ -336,9 +336,9 @@ Writer writer_of(const std::vector<LaneStore>& earlier, const Box& box, std::uin
   return twin == earlier.end() ? own : twin->writer;
 }
 
-void start_store(Warp& warp, const Operation& operation, int lane,
-                 std::vector<LaneStore>& earlier) {
-  const TensorDetail& detail = detail_of(operation);
+void start_tensor_store(Warp& warp, const Operation& operation, int lane,
+                        std::vector<LaneStore>& earlier) {
+  const TensorDetail& detail = tensor_detail_of(operation);
   const auto box = std::make_shared<const Box>(box_of(warp, operation, lane));
   require_legal_store(box->map, box->place, lane);
   const std::uint32_t source = own_shared_offset(warp, detail.shared.value(warp, lane));
@@ -360,17 +360,17 @@ void start_store(Warp& warp, const Operation& operation, int lane,
            }});
 }
 
-Step store(Warp& warp, const Operation& operation, LaneMask active) {
-  const TensorDetail& detail = detail_of(operation);
+Step run_tensor_store(Warp& warp, const Operation& operation, LaneMask active) {
+  const TensorDetail& detail = tensor_detail_of(operation);
   require_all_defined(warp, detail, active);
   warp.require_defined(detail.shared.slot, active, "the source of a tensor copy");
   std::vector<LaneStore> earlier;
-  for_each_lane(active, [&](int lane) { start_store(warp, operation, lane, earlier); });
+  for_each_lane(active, [&](int lane) { start_tensor_store(warp, operation, lane, earlier); });
   return Step::next;
 }
 
-Step prefetch(Warp& warp, const Operation& operation, LaneMask active) {
-  require_all_defined(warp, detail_of(operation), active);
+Step run_tensor_prefetch(Warp& warp, const Operation& operation, LaneMask active) {
+  require_all_defined(warp, tensor_detail_of(operation), active);
   for_each_lane(active, [&](int lane) { box_of(warp, operation, lane); });
   return Step::next;
 }
@@ -438,7 +438,7 @@ void decode_load(Form& form, TensorDetail& detail) {
   if (has_offsets) decode_offsets(form, detail, 3);
   if (detail.is_multicast)
     detail.mask = decode_value(form, form.operand(3 + std::size_t{has_offsets}), ScalarType::u16);
-  form.operation().execute = load;
+  form.operation().execute = run_tensor_load;
 }
 
 void decode_store(Form& form, TensorDetail& detail, bool is_reduction) {
@@ -452,7 +452,7 @@ void decode_store(Form& form, TensorDetail& detail, bool is_reduction) {
   form.expect_operands(2 + std::size_t{has_hint});
   decode_tensor(form, detail, form.operand(0));
   detail.shared = decode_address(form, form.operand(1));
-  form.operation().execute = store;
+  form.operation().execute = run_tensor_store;
 }
 
 void decode_prefetch(Form& form, TensorDetail& detail) {
@@ -464,7 +464,7 @@ void decode_prefetch(Form& form, TensorDetail& detail) {
   form.expect_operands(1 + std::size_t{has_offsets} + std::size_t{has_hint});
   decode_tensor(form, detail, form.operand(0));
   if (has_offsets) decode_offsets(form, detail, 1);
-  form.operation().execute = prefetch;
+  form.operation().execute = run_tensor_prefetch;
 }
 
 }  // namespace

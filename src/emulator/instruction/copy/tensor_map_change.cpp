@@ -43,7 +43,7 @@ struct ChangeDetail final : OperationDetail {
   LaneOperand source;  // cp_fenceproxy
 };
 
-const ChangeDetail& detail_of(const Operation& operation) {
+const ChangeDetail& map_change_detail_of(const Operation& operation) {
   return static_cast<const ChangeDetail&>(*operation.detail);
 }
 
@@ -142,14 +142,13 @@ TensorMapFields decode_started(const TensorMapBytes& bytes) {
 }
 
 Step replace(Warp& warp, const Operation& operation, LaneMask active) {
-  const ChangeDetail& detail = detail_of(operation);
+  const ChangeDetail& detail = map_change_detail_of(operation);
   warp.require_defined(detail.map.slot, active, "the address of a tensor map");
   warp.require_defined(detail.value.slot, active, "a field of a tensor map");
   for_each_lane(active, [&](int lane) {
     const std::uint64_t address = detail.map.value(warp, lane);
     require_multiple(address, map_alignment, lane, "the address of a tensor map,");
-    TensorMapFields fields =
-        decode_started(read_map(warp, operation, lane, detail.space, address));
+    TensorMapFields fields = decode_started(read_map(warp, operation, lane, detail.space, address));
     replace_field(fields, detail, detail.value.value(warp, lane), lane);
     write_map(warp, operation, lane, detail.space, address, encode(fields));
   });
@@ -160,7 +159,7 @@ Step replace(Warp& warp, const Operation& operation, LaneMask active) {
 
 // The whole warp makes one copy.
 Step publish(Warp& warp, const Operation& operation, LaneMask active) {
-  const ChangeDetail& detail = detail_of(operation);
+  const ChangeDetail& detail = map_change_detail_of(operation);
   warp.require_defined(detail.map.slot, active, "the address of a tensor map");
   warp.require_defined(detail.source.slot, active, "the address of a tensor map");
   const int lane = std::countr_zero(active);

@@ -9,15 +9,13 @@
 namespace gemmery::emulator {
 namespace {
 
-constexpr std::int64_t chunk_bytes = 16;
-
 [[noreturn]] void throw_illegal(int lane, const std::string& what) {
   throw_fault(FaultKind::illegal_instruction, lane, "a tensor copy " + what);
 }
 
 void require_whole_chunks(const TensorMapFields& map, const BoxPlace& place, int lane) {
   const std::int64_t at = std::int64_t{place.start[0]} * bytes_of(map.element);
-  if (at % chunk_bytes == 0) return;
+  if (at % tensor_unit_bytes == 0) return;
   throw_illegal(lane, "begins at coordinate " + std::to_string(place.start[0]) +
                           " of dimension 0, byte " + std::to_string(at) +
                           " of a row; hardware takes multiples of 16 bytes only");

@@ -9,6 +9,9 @@
 
 namespace gemmery::emulator {
 
+// Tensor copies begin at multiples of this many bytes, and stores write whole units of it.
+inline constexpr std::uint32_t tensor_unit_bytes = 16;
+
 struct BoxPlace {
   std::array<std::int32_t, max_map_rank> start{};
   std::array<std::uint16_t, 3> offsets{};  // im2col loads, W first

@@ -334,10 +334,6 @@ constexpr MmaShapeRow mma_shapes[] = {
     {64, {16, 8, 8}}, {64, {16, 8, 16}},
 };
 
-bool is_narrow_float(MatrixElement element) noexcept {
-  return element == MatrixElement::e4m3 || element == MatrixElement::e5m2;
-}
-
 void check_mma_shape(Form& form, const MatrixShape& shape, const MatrixTypes& types) {
   const bool is_known = std::ranges::any_of(mma_shapes, [&](const MmaShapeRow& row) {
     return row.element_bits == bits_of(types.a) && row.shape.m == shape.m &&
@@ -401,7 +397,7 @@ void decode_mma(DecodeContext& context, const Instruction& instruction, Operatio
   operation.detail = std::move(detail);
 }
 
-constexpr DecodeRow rows[] = {
+constexpr DecodeRow matrix_decode_rows[] = {
     {"ldmatrix", decode_load_matrix},
     {"stmatrix", decode_store_matrix},
     {"movmatrix", decode_move_matrix},
@@ -410,6 +406,6 @@ constexpr DecodeRow rows[] = {
 
 }  // namespace
 
-DecodeRows matrix_rows() { return rows; }
+DecodeRows matrix_rows() { return matrix_decode_rows; }
 
 }  // namespace gemmery::emulator

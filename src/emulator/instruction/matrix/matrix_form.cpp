@@ -73,6 +73,9 @@ std::optional<Accumulator> find_accumulator(ScalarType type) noexcept {
   }
 }
 
+bool is_narrow_float(MatrixElement element) noexcept {
+  return element == MatrixElement::e4m3 || element == MatrixElement::e5m2;
+}
 std::uint32_t bits_of(MatrixElement element) noexcept {
   switch (element) {
     case MatrixElement::f16:
@@ -94,9 +97,6 @@ std::uint32_t bits_of(MatrixElement element) noexcept {
 
 namespace {
 
-bool is_narrow_float(MatrixElement element) noexcept {
-  return element == MatrixElement::e4m3 || element == MatrixElement::e5m2;
-}
 bool is_integer(MatrixElement element) noexcept {
   return element == MatrixElement::s8 || element == MatrixElement::u8 ||
          element == MatrixElement::s4 || element == MatrixElement::u4 ||

@@ -23,6 +23,7 @@ MatrixShape take_matrix_shape(Form& form);
 std::optional<MatrixElement> find_matrix_element(ScalarType type) noexcept;
 std::optional<Accumulator> find_accumulator(ScalarType type) noexcept;
 std::uint32_t bits_of(MatrixElement element) noexcept;
+bool is_narrow_float(MatrixElement element) noexcept;  // of 8 bits
 
 // The types .d.a.b (wgmma) or .d.a.b.c (mma, where c must equal d); refuses others.
 struct MatrixTypes {

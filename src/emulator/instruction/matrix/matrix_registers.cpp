@@ -15,14 +15,10 @@ void require_whole_warp(LaneMask active, const char* what) {
                   "same guard");
 }
 
-namespace {
-
 void add_unique(std::vector<RegisterIndex>& list, const OperandSlot& slot) {
   if (slot.reg != no_register && std::ranges::find(list, slot.reg) == list.end())
     list.push_back(slot.reg);
 }
-
-}  // namespace
 
 std::vector<OperandSlot> decode_registers(Form& form, const Operand& operand, std::size_t count,
                                           ScalarType type, bool is_destination) {

@@ -23,6 +23,9 @@ T* lanes_to(Warp& warp, const OperandSlot& slot) noexcept {
   return reinterpret_cast<T*>(warp.registers + slot.offset);
 }
 
+// Adds the register of `slot`, if it has one that is not in the list.
+void add_unique(std::vector<RegisterIndex>& list, const OperandSlot& slot);
+
 // A list of `count` registers; a single register may be written without braces.
 std::vector<OperandSlot> decode_registers(Form& form, const Operand& operand, std::size_t count,
                                           ScalarType type, bool is_destination);

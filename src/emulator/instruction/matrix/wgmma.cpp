@@ -9,6 +9,7 @@
 
 #include "emulator/instruction/matrix/matrix_form.hpp"
 #include "emulator/instruction/matrix/matrix_fragment.hpp"
+#include "emulator/instruction/matrix/matrix_registers.hpp"
 #include "emulator/instruction/matrix/wgmma_tile.hpp"
 #include "emulator/machine/warp.hpp"
 
@@ -30,14 +31,8 @@ struct WgmmaDetail final : OperationDetail {
   bool a_is_mn_major = false, b_is_mn_major = false;
 };
 
-const WgmmaDetail& detail_of(const Operation& operation) {
+const WgmmaDetail& wgmma_detail_of(const Operation& operation) {
   return static_cast<const WgmmaDetail&>(*operation.detail);
-}
-
-template <class T>
-const T* lanes_at(const Warp& warp, const OperandSlot& slot) noexcept {
-  return reinterpret_cast<const T*>((slot.is_constant ? warp.constants : warp.registers) +
-                                    slot.offset);
 }
 
 [[noreturn]] void throw_fault(FaultKind kind, std::string message) {
@@ -172,7 +167,7 @@ void put_in_flight(Warp& warp, const Operation& operation, const WgmmaDetail& de
 
 AgentIndex strand_of(Warp& warp) {
   AgentIndex& strand = warp.wgmma.strand;
-  if (strand == ~AgentIndex{0}) strand = warp.cta.cluster.add_agent();
+  if (strand == no_agent) strand = warp.cta.cluster.add_agent();
   return strand;
 }
 
@@ -270,7 +265,7 @@ void distribute_d(Warp& warp, const WgmmaDetail& detail, std::uint32_t* d) {
 // --- instructions -------------------------------------------------------------------------------
 
 Step run_mma_async(Warp& warp, const Operation& operation, LaneMask active) {
-  const WgmmaDetail& detail = detail_of(operation);
+  const WgmmaDetail& detail = wgmma_detail_of(operation);
   check_warpgroup(warp, active);
   check_fenced(warp, detail);
   const bool adds = adds_to_d(warp, detail);
@@ -309,17 +304,12 @@ Step run_wait_group(Warp& warp, const Operation& operation, LaneMask) {
   const auto left =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(operation.immediate, state.committed));
   state.completed = std::max(state.completed, state.committed - left);
-  if (state.strand != ~AgentIndex{0}) warp.known.happened.raise(state.strand, state.completed);
+  if (state.strand != no_agent) warp.known.happened.raise(state.strand, state.completed);
   std::erase_if(state.in_flight, [&](const InFlight& use) { return use.group <= state.completed; });
   return Step::next;
 }
 
 // --- decoding -----------------------------------------------------------------------------------
-
-void add_unique(std::vector<RegisterIndex>& list, const OperandSlot& slot) {
-  if (slot.reg != no_register && std::ranges::find(list, slot.reg) == list.end())
-    list.push_back(slot.reg);
-}
 
 bool is_legal(const MatrixShape& shape, const MatrixTypes& types) {
   if (shape.m != 64 || shape.n < 8 || shape.n > most_columns || shape.n % 8 != 0) return false;
@@ -446,10 +436,10 @@ void decode_wgmma(DecodeContext& context, const Instruction& instruction, Operat
   form.expect_operands(0);
 }
 
-constexpr DecodeRow rows[] = {{"wgmma", decode_wgmma}};
+constexpr DecodeRow wgmma_decode_rows[] = {{"wgmma", decode_wgmma}};
 
 }  // namespace
 
-DecodeRows wgmma_rows() { return rows; }
+DecodeRows wgmma_rows() { return wgmma_decode_rows; }
 
 }  // namespace gemmery::emulator

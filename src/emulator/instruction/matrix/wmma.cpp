@@ -32,7 +32,7 @@ struct AccessDetail final : OperationDetail {
   std::uint32_t element_bits = 0;
 };
 
-const AccessDetail& detail_of(const Operation& operation) {
+const AccessDetail& access_detail_of(const Operation& operation) {
   return static_cast<const AccessDetail&>(*operation.detail);
 }
 
@@ -79,7 +79,7 @@ struct Placing {
 };
 
 Placing find_placing(Warp& warp, const Operation& operation) {
-  const AccessDetail& detail = detail_of(operation);
+  const AccessDetail& detail = access_detail_of(operation);
   LaneAddresses addresses;
   find_addresses(warp, operation, detail.address, all_lanes, addresses);
   require_same(addresses, "the address");
@@ -122,7 +122,7 @@ using SlotUnits = std::array<std::byte, lanes_per_warp * sizeof(std::uint64_t)>;
 
 LaneMask load_slot(Warp& warp, const Operation& operation, const Placing& placing,
                    std::uint32_t slot, SlotUnits& units) {
-  const AccessDetail& detail = detail_of(operation);
+  const AccessDetail& detail = access_detail_of(operation);
   const std::uint32_t bytes = detail.fragment.unit_bytes;
   LaneMask complete = 0;
   for_each_route(warp, detail, placing, slot, [&](const Route& route) {
@@ -138,7 +138,7 @@ LaneMask load_slot(Warp& warp, const Operation& operation, const Placing& placin
 
 void store_slot(Warp& warp, const Operation& operation, const Placing& placing, std::uint32_t slot,
                 const SlotUnits& units, LaneMask defined) {
-  const AccessDetail& detail = detail_of(operation);
+  const AccessDetail& detail = access_detail_of(operation);
   const std::uint32_t bytes = detail.fragment.unit_bytes;
   for_each_route(warp, detail, placing, slot, [&](const Route& route) {
     const LaneAccess access{
@@ -154,7 +154,7 @@ void store_slot(Warp& warp, const Operation& operation, const Placing& placing, 
 
 Step run_load(Warp& warp, const Operation& operation, LaneMask active) {
   require_whole_warp(active, "wmma.load");
-  const AccessDetail& detail = detail_of(operation);
+  const AccessDetail& detail = access_detail_of(operation);
   const WmmaFragment& fragment = detail.fragment;
   const Placing placing = find_placing(warp, operation);
   WmmaMatrix matrix;
@@ -173,7 +173,7 @@ Step run_load(Warp& warp, const Operation& operation, LaneMask active) {
 
 Step run_store(Warp& warp, const Operation& operation, LaneMask active) {
   require_whole_warp(active, "wmma.store");
-  const AccessDetail& detail = detail_of(operation);
+  const AccessDetail& detail = access_detail_of(operation);
   const WmmaFragment& fragment = detail.fragment;
   const Placing placing = find_placing(warp, operation);
   WmmaMatrix matrix;
@@ -452,10 +452,10 @@ void decode_wmma(DecodeContext& context, const Instruction& instruction, Operati
   form.refuse("expected .load.a, .load.b or .load.c");
 }
 
-constexpr DecodeRow rows[] = {{"wmma", decode_wmma}};
+constexpr DecodeRow wmma_decode_rows[] = {{"wmma", decode_wmma}};
 
 }  // namespace
 
-DecodeRows wmma_rows() { return rows; }
+DecodeRows wmma_rows() { return wmma_decode_rows; }
 
 }  // namespace gemmery::emulator

@@ -10,8 +10,6 @@
 namespace gemmery::emulator {
 namespace {
 
-constexpr std::uint64_t window_bytes = std::uint64_t{1} << 32;
-
 // Writes `compute(lane)` to each active lane of a destination of 32- or 64-bit lanes.
 template <class Lane, class Compute>
 void fill_lanes(Lane* to, LaneMask active, Compute compute) {
@@ -118,8 +116,6 @@ bool takes_shared_addresses(Form& form) {
 
 // --- caches -------------------------------------------------------------------------------------
 
-Step execute_nothing(Warp&, const Operation&, LaneMask) { return Step::next; }
-
 struct DiscardDetail final : OperationDetail {
   AddressOperand address;
 };
@@ -192,7 +188,7 @@ void decode_prefetch(DecodeContext& context, const Instruction& instruction, Ope
   for (const char* word : {"L1", "L2", "tensormap"}) form.take(word);
   form.finish();
   add_address_operand(form, form.operand(0));
-  operation.execute = execute_nothing;
+  operation.execute = run_nothing;
   operation.propagates_definedness = false;
 }
 

@@ -94,11 +94,11 @@ double sum_f64(double a, double b) noexcept { return add(a, b, Rounding::nearest
 
 // f32 has 24 bits, which is enough that rounding a sum of two 16-bit floats twice equals rounding
 // it once.
-struct F16 {
+struct F16Arithmetic {
   static std::uint32_t widen(std::uint16_t bits) noexcept { return f32_from_f16(bits); }
   static std::uint32_t narrow(std::uint32_t bits) noexcept { return f16_from_f32(bits); }
 };
-struct Bf16 {
+struct Bf16Arithmetic {
   static std::uint32_t widen(std::uint16_t bits) noexcept { return f32_from_bf16(bits); }
   static std::uint32_t narrow(std::uint32_t bits) noexcept { return bf16_from_f32(bits); }
 };
@@ -155,26 +155,26 @@ constexpr UpdateRow update_rows[] = {
     {"add", s64, apply<S64, sum<S64>>},
     {"add", f32, apply<float, sum_f32>, true},
     {"add", f64, apply<double, sum_f64>},
-    {"add", f16, of_halves<F16, HalfOperation::add>, true},
-    {"add", bf16, of_halves<Bf16, HalfOperation::add>, true},
-    {"add", f16x2, of_pairs<F16, HalfOperation::add>, true},
-    {"add", bf16x2, of_pairs<Bf16, HalfOperation::add>, true},
+    {"add", f16, of_halves<F16Arithmetic, HalfOperation::add>, true},
+    {"add", bf16, of_halves<Bf16Arithmetic, HalfOperation::add>, true},
+    {"add", f16x2, of_pairs<F16Arithmetic, HalfOperation::add>, true},
+    {"add", bf16x2, of_pairs<Bf16Arithmetic, HalfOperation::add>, true},
     {"min", u32, apply<U32, smaller<U32>>},
     {"min", s32, apply<S32, smaller<S32>>},
     {"min", u64, apply<U64, smaller<U64>>},
     {"min", s64, apply<S64, smaller<S64>>},
-    {"min", f16, of_halves<F16, HalfOperation::minimum>, true},
-    {"min", bf16, of_halves<Bf16, HalfOperation::minimum>, true},
-    {"min", f16x2, of_pairs<F16, HalfOperation::minimum>, true},
-    {"min", bf16x2, of_pairs<Bf16, HalfOperation::minimum>, true},
+    {"min", f16, of_halves<F16Arithmetic, HalfOperation::minimum>, true},
+    {"min", bf16, of_halves<Bf16Arithmetic, HalfOperation::minimum>, true},
+    {"min", f16x2, of_pairs<F16Arithmetic, HalfOperation::minimum>, true},
+    {"min", bf16x2, of_pairs<Bf16Arithmetic, HalfOperation::minimum>, true},
     {"max", u32, apply<U32, larger<U32>>},
     {"max", s32, apply<S32, larger<S32>>},
     {"max", u64, apply<U64, larger<U64>>},
     {"max", s64, apply<S64, larger<S64>>},
-    {"max", f16, of_halves<F16, HalfOperation::maximum>, true},
-    {"max", bf16, of_halves<Bf16, HalfOperation::maximum>, true},
-    {"max", f16x2, of_pairs<F16, HalfOperation::maximum>, true},
-    {"max", bf16x2, of_pairs<Bf16, HalfOperation::maximum>, true},
+    {"max", f16, of_halves<F16Arithmetic, HalfOperation::maximum>, true},
+    {"max", bf16, of_halves<Bf16Arithmetic, HalfOperation::maximum>, true},
+    {"max", f16x2, of_pairs<F16Arithmetic, HalfOperation::maximum>, true},
+    {"max", bf16x2, of_pairs<Bf16Arithmetic, HalfOperation::maximum>, true},
     {"inc", u32, apply<U32, increment>},
     {"dec", u32, apply<U32, decrement>},
     {"and", b32, apply<U32, conjunction<U32>>},
@@ -316,7 +316,8 @@ const UpdateRow& find_row(Form& form) {
               " on sm_90");
 }
 
-std::span<const Operand> elements_of(Form& form, const Operand& operand, std::uint32_t count) {
+std::span<const Operand> value_elements_of(Form& form, const Operand& operand,
+                                           std::uint32_t count) {
   if (count == 1 && operand.kind != Operand::Kind::list) return {&operand, 1};
   if (operand.kind != Operand::Kind::list || operand.items.size() != count)
     form.refuse("it takes a list of " + std::to_string(count) + " registers");
@@ -329,7 +330,7 @@ void add_results(Form& form, AtomicDetail& detail, const Operand& operand, Scala
     return;
   }
   std::size_t at = 0;
-  for (const Operand& element : elements_of(form, operand, detail.count)) {
+  for (const Operand& element : value_elements_of(form, operand, detail.count)) {
     OperandSlot& slot = detail.results[at++];
     slot = form.context().destination_slot(element, type);
     if (slot.reg != no_register) form.operation().writes.push_back(slot.reg);
@@ -369,7 +370,7 @@ void decode_update(Form& form, bool has_result) {
   detail.address = add_address_operand(form, form.operand(first));
   // An immediate has the instruction's own type.
   std::size_t at = 0;
-  for (const Operand& element : elements_of(form, form.operand(first + 1), detail.count))
+  for (const Operand& element : value_elements_of(form, form.operand(first + 1), detail.count))
     detail.operands[at++] = add_operand(form, element, row.type);
   if (detail.has_second) detail.second = add_operand(form, form.operand(first + 2), row.type);
   if (words.space == Space::global || words.space == Space::generic)
@@ -393,10 +394,10 @@ void decode_red(DecodeContext& context, const Instruction& instruction, Operatio
   decode_update(form, false);
 }
 
-constexpr DecodeRow rows[] = {{"atom", decode_atom}, {"red", decode_red}};
+constexpr DecodeRow atomic_decode_rows[] = {{"atom", decode_atom}, {"red", decode_red}};
 
 }  // namespace
 
-DecodeRows atomic_rows() { return rows; }
+DecodeRows atomic_rows() { return atomic_decode_rows; }
 
 }  // namespace gemmery::emulator

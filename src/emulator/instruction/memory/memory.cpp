@@ -375,7 +375,7 @@ void decode_store(DecodeContext& context, const Instruction& instruction, Operat
   operation.detail = std::make_shared<AccessDetail>(detail);
 }
 
-constexpr DecodeRow rows[] = {
+constexpr DecodeRow memory_decode_rows[] = {
     {"ld", decode_load},
     {"ldu", decode_load},
     {"st", decode_store},
@@ -392,6 +392,6 @@ constexpr DecodeRow rows[] = {
 
 }  // namespace
 
-DecodeRows memory_rows() { return rows; }
+DecodeRows memory_rows() { return memory_decode_rows; }
 
 }  // namespace gemmery::emulator

@@ -93,8 +93,6 @@ void find_addresses(const Warp& warp, const Operation& operation, const AddressO
 
 namespace {
 
-constexpr std::uint64_t window_bytes = std::uint64_t{1} << 32;
-
 struct Window {
   Space space;
   std::uint64_t begin;

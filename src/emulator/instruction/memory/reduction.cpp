@@ -11,17 +11,17 @@
 namespace gemmery::emulator {
 namespace {
 
-struct F16 {
+struct F16Element {
   std::uint16_t bits;
   float value() const { return std::bit_cast<float>(f32_from_f16(bits)); }
-  static F16 of(float value) {
+  static F16Element of(float value) {
     return {static_cast<std::uint16_t>(f16_from_f32(std::bit_cast<std::uint32_t>(value)))};
   }
 };
-struct Bf16 {
+struct Bf16Element {
   std::uint16_t bits;
   float value() const { return std::bit_cast<float>(f32_from_bf16(bits)); }
-  static Bf16 of(float value) {
+  static Bf16Element of(float value) {
     return {static_cast<std::uint16_t>(bf16_from_f32(std::bit_cast<std::uint32_t>(value)))};
   }
 };
@@ -32,8 +32,12 @@ struct Add {
   static T apply(T old, T operand) {
     return static_cast<T>(old + operand);
   }
-  static F16 apply(F16 old, F16 operand) { return F16::of(old.value() + operand.value()); }
-  static Bf16 apply(Bf16 old, Bf16 operand) { return Bf16::of(old.value() + operand.value()); }
+  static F16Element apply(F16Element old, F16Element operand) {
+    return F16Element::of(old.value() + operand.value());
+  }
+  static Bf16Element apply(Bf16Element old, Bf16Element operand) {
+    return Bf16Element::of(old.value() + operand.value());
+  }
   static float apply(float old, float operand) {
     return flush(add(flush(old), flush(operand), Rounding::nearest_even));
   }
@@ -46,11 +50,11 @@ struct Pick {
   static T apply(T old, T operand) {
     return (operand < old) == (which == Extreme::minimum) ? operand : old;
   }
-  static F16 apply(F16 old, F16 operand) {
-    return F16::of(extreme(old.value(), operand.value(), which, false, f16_nan()));
+  static F16Element apply(F16Element old, F16Element operand) {
+    return F16Element::of(extreme(old.value(), operand.value(), which, false, f16_nan()));
   }
-  static Bf16 apply(Bf16 old, Bf16 operand) {
-    return Bf16::of(extreme(old.value(), operand.value(), which, false, f16_nan()));
+  static Bf16Element apply(Bf16Element old, Bf16Element operand) {
+    return Bf16Element::of(extreme(old.value(), operand.value(), which, false, f16_nan()));
   }
   static float f16_nan() { return std::bit_cast<float>(f32_nan); }
 };
@@ -99,7 +103,7 @@ constexpr Reduction of() {
   return {&update<Operation, T, 1>, &update<Operation, T, 16 / sizeof(T)>, sizeof(T)};
 }
 
-struct Row {
+struct ReductionRow {
   std::string_view operation;
   ScalarType type;
   Reduction reduction;
@@ -108,26 +112,26 @@ struct Row {
 using Minimum = Pick<Extreme::minimum>;
 using Maximum = Pick<Extreme::maximum>;
 
-constexpr Row rows[] = {
+constexpr ReductionRow reduction_rows[] = {
     {"add", ScalarType::u32, of<Add, std::uint32_t>()},
     {"add", ScalarType::s32, of<Add, std::uint32_t>()},
     {"add", ScalarType::u64, of<Add, std::uint64_t>()},
-    {"add", ScalarType::f16, of<Add, F16>()},
-    {"add", ScalarType::bf16, of<Add, Bf16>()},
+    {"add", ScalarType::f16, of<Add, F16Element>()},
+    {"add", ScalarType::bf16, of<Add, Bf16Element>()},
     {"add", ScalarType::f32, of<Add, float>()},
     {"add", ScalarType::f64, of<Add, double>()},
     {"min", ScalarType::u32, of<Minimum, std::uint32_t>()},
     {"min", ScalarType::s32, of<Minimum, std::int32_t>()},
     {"min", ScalarType::u64, of<Minimum, std::uint64_t>()},
     {"min", ScalarType::s64, of<Minimum, std::int64_t>()},
-    {"min", ScalarType::f16, of<Minimum, F16>()},
-    {"min", ScalarType::bf16, of<Minimum, Bf16>()},
+    {"min", ScalarType::f16, of<Minimum, F16Element>()},
+    {"min", ScalarType::bf16, of<Minimum, Bf16Element>()},
     {"max", ScalarType::u32, of<Maximum, std::uint32_t>()},
     {"max", ScalarType::s32, of<Maximum, std::int32_t>()},
     {"max", ScalarType::u64, of<Maximum, std::uint64_t>()},
     {"max", ScalarType::s64, of<Maximum, std::int64_t>()},
-    {"max", ScalarType::f16, of<Maximum, F16>()},
-    {"max", ScalarType::bf16, of<Maximum, Bf16>()},
+    {"max", ScalarType::f16, of<Maximum, F16Element>()},
+    {"max", ScalarType::bf16, of<Maximum, Bf16Element>()},
     {"inc", ScalarType::u32, of<Increment, std::uint32_t>()},
     {"dec", ScalarType::u32, of<Decrement, std::uint32_t>()},
     {"and", ScalarType::b32, of<And, std::uint32_t>()},
@@ -141,7 +145,7 @@ constexpr Row rows[] = {
 }  // namespace
 
 Reduction find_reduction(std::string_view operation, ScalarType type) noexcept {
-  for (const Row& row : rows)
+  for (const ReductionRow& row : reduction_rows)
     if (row.operation == operation && row.type == type) return row.reduction;
   return {};
 }

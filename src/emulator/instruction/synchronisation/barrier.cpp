@@ -13,7 +13,7 @@ namespace {
 
 // Slots: the barrier's number, then (has_count) the number of threads, then (reduces) the result
 // and the predicate.
-enum Flag : std::uint32_t {
+enum BarrierFlag : std::uint32_t {
   has_count = 1u << 0,
   only_arrives = 1u << 1,
   reduces = 1u << 2,
@@ -23,10 +23,12 @@ enum class Reduction : std::uint8_t { all, any, count };  // Operation::immediat
 
 constexpr std::size_t number_slot = 0;
 constexpr std::size_t count_slot = 1;
-std::size_t result_slot(const Operation& operation) noexcept {
+std::size_t barrier_result_slot(const Operation& operation) noexcept {
   return (operation.flags & has_count) != 0 ? 2 : 1;
 }
-bool has(const Operation& operation, Flag flag) noexcept { return (operation.flags & flag) != 0; }
+bool has(const Operation& operation, BarrierFlag flag) noexcept {
+  return (operation.flags & flag) != 0;
+}
 
 std::string bits_text(std::uint32_t warps) {
   std::string text;
@@ -118,7 +120,7 @@ void require_same_count(const NamedBarrier& barrier, std::uint32_t number, std::
 
 void reduce(Warp& warp, const Operation& operation, LaneMask active, NamedBarrier& barrier) {
   if (!has(operation, reduces)) return;
-  const std::size_t slot = result_slot(operation) + 1;
+  const std::size_t slot = barrier_result_slot(operation) + 1;
   warp.require_defined(operation.slot[slot], active, "the result of a barrier's reduction");
   const LaneMask holds = read_predicate(warp, operation, slot) & active;
   barrier.reduction.all = barrier.reduction.all && holds == active;
@@ -159,7 +161,7 @@ void count_warp_if_whole(Warp& warp, NamedBarrier& barrier) {
 
 // --- run time ------------------------------------------------------------------------------------
 
-std::string describe_wait(const Warp& warp, const Fragment& fragment) {
+std::string describe_barrier_wait(const Warp& warp, const Fragment& fragment) {
   const Operation& operation = warp.cta.cluster.grid.image->code[fragment.pc];
   const int lane = std::countr_zero(fragment.lanes);
   const std::uint32_t number = warp.source<std::uint32_t>(operation, number_slot)[lane];
@@ -179,7 +181,7 @@ std::string describe_wait(const Warp& warp, const Fragment& fragment) {
 
 void answer(Warp& warp, const Operation& operation, LaneMask active,
             const BarrierReduction& result) {
-  const std::size_t slot = result_slot(operation);
+  const std::size_t slot = barrier_result_slot(operation);
   const auto kind = static_cast<Reduction>(operation.immediate);
   if (kind == Reduction::count) {
     auto* const counts = warp.destination<std::uint32_t>(operation, slot);
@@ -212,7 +214,7 @@ Step run_barrier(Warp& warp, const Operation& operation, LaneMask active) {
   if (has(operation, only_arrives)) return Step::next;
   if (barrier.generation > generation) return go_on(warp, operation, active, barrier, generation);
   resume = generation + 1;
-  warp.describe_wait = describe_wait;
+  warp.describe_wait = describe_barrier_wait;
   return Step::blocked;
 }
 
@@ -276,8 +278,6 @@ void decode_bar(DecodeContext& context, const Instruction& instruction, Operatio
 namespace {
 
 // Kernels run one after another, so there is nothing to launch early and nothing to wait for.
-Step run_nothing(Warp&, const Operation&, LaneMask) { return Step::next; }
-
 void decode_grid_dependency(DecodeContext& context, const Instruction& instruction,
                             Operation& operation) {
   Form form(context, instruction, operation);

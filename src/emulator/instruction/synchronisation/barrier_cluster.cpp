@@ -69,7 +69,7 @@ void release_to(Warp& warp, const Operation& operation, Knowledge& gathering) {
   }
 }
 
-Step run_arrive(Warp& warp, const Operation& operation, LaneMask active) {
+Step run_cluster_arrive(Warp& warp, const Operation& operation, LaneMask active) {
   ClusterBarrier& barrier = warp.cta.cluster.barrier;
   WarpState& state = state_of(warp);
   if ((state.arrived_lanes & active) != 0) {
@@ -89,7 +89,7 @@ Step run_arrive(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-std::string describe_wait(const Warp& warp, const Fragment&) {
+std::string describe_cluster_wait(const Warp& warp, const Fragment&) {
   const Cluster& cluster = warp.cta.cluster;
   std::string missing;
   for (const auto& cta : cluster.ctas) {
@@ -111,7 +111,7 @@ void acquire_from(Warp& warp, const Operation& operation, const Knowledge& compl
   warp.fence.has_observed = true;
 }
 
-Step run_wait(Warp& warp, const Operation& operation, LaneMask active) {
+Step run_cluster_wait(Warp& warp, const Operation& operation, LaneMask active) {
   ClusterBarrier& barrier = warp.cta.cluster.barrier;
   WarpState& state = state_of(warp);
   const LaneMask early = active & ~state.arrived_lanes;
@@ -125,7 +125,7 @@ Step run_wait(Warp& warp, const Operation& operation, LaneMask active) {
     if (is_complete(warp.cta.cluster)) complete(barrier);
   }
   if (barrier.generation == state.generation) {
-    warp.describe_wait = describe_wait;
+    warp.describe_wait = describe_cluster_wait;
     return Step::blocked;
   }
   state.arrived_lanes &= ~active;
@@ -150,7 +150,7 @@ void decode_cluster_barrier(DecodeContext& context, const Instruction& instructi
   operation.needs_convergence = form.take("aligned");
   form.finish();
   form.expect_operands(0);
-  operation.execute = is_arrival ? run_arrive : run_wait;
+  operation.execute = is_arrival ? run_cluster_arrive : run_cluster_wait;
   operation.has_side_effect = true;  // a wait, too, may find that the last thread has exited
 }
 

@@ -22,7 +22,7 @@ bool waits_with(const Warp& warp, const Fragment& fragment, LaneMask members) {
          warp.cta.cluster.grid.image->code[fragment.pc].execute == run_warp_barrier;
 }
 
-std::string describe_wait(const Warp& warp, const Fragment& fragment) {
+std::string describe_warp_barrier_wait(const Warp& warp, const Fragment& fragment) {
   const auto members = static_cast<LaneMask>(fragment.resume);
   return "bar.warp.sync of lanes " + hexadecimal(members) + ": lanes " +
          hexadecimal(members & warp.live & ~fragment.lanes) + " are elsewhere";
@@ -37,7 +37,7 @@ Step run_warp_barrier(Warp& warp, const Operation& operation, LaneMask active) {
   }
   if ((members & warp.live & ~here) != 0) {
     warp.running->resume = has_arrived | members;
-    warp.describe_wait = describe_wait;
+    warp.describe_wait = describe_warp_barrier_wait;
     return Step::blocked;
   }
   for (Fragment& fragment : warp.fragments) {

@@ -91,11 +91,9 @@ Step run_map_acquire(Warp& warp, const Operation&, LaneMask) {
   return Step::next;
 }
 
-// The emulator has no aliases of a location and no constant caches, so these fences have no effect.
-Step run_nothing(Warp&, const Operation&, LaneMask) { return Step::next; }
-
 void decode_proxy_fence(Form& form) {
   Operation& operation = form.operation();
+  // The emulator has no aliases of a location and no constant caches: fences of those do nothing.
   operation.execute = run_nothing;
   if (form.take("alias")) return;
   if (form.take("tensormap::generic")) {

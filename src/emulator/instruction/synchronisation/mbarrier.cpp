@@ -16,13 +16,13 @@ namespace gemmery::emulator {
 namespace {
 
 // Slots: the address, then (has_value) a count, parity or token, then (has_result) the result.
-enum Flag : std::uint32_t {
+enum MbarrierFlag : std::uint32_t {
   has_value = 1u << 0,
   has_result = 1u << 1,
   has_wide_address = 1u << 2,  // 64 bits
   is_generic = 1u << 3,
   is_own_cta = 1u << 4,  // .shared::cta
-  is_relaxed = 1u << 5,
+  is_relaxed_wait = 1u << 5,
   keeps_phase = 1u << 6,
   drops = 1u << 7,
   expects = 1u << 8,
@@ -31,11 +31,13 @@ enum Flag : std::uint32_t {
 };
 constexpr std::size_t address_slot = 0;
 constexpr std::size_t value_slot = 1;
-std::size_t result_slot(const Operation& operation) noexcept {
+std::size_t mbarrier_result_slot(const Operation& operation) noexcept {
   return (operation.flags & has_value) != 0 ? 2 : 1;
 }
 
-bool has(const Operation& operation, Flag flag) noexcept { return (operation.flags & flag) != 0; }
+bool has(const Operation& operation, MbarrierFlag flag) noexcept {
+  return (operation.flags & flag) != 0;
+}
 
 // --- run time -----------------------------------------------------------------------------------
 
@@ -125,7 +127,7 @@ Step run_bytes(Warp& warp, const Operation& operation, LaneMask active) {
 void release_to(Warp& warp, const Operation& operation, Mbarrier& barrier, Mbarrier*& last) {
   if (last == &barrier) return;
   last = &barrier;
-  if (!has(operation, is_relaxed)) {
+  if (!has(operation, is_relaxed_wait)) {
     warp.release(barrier.gathering);
   } else if (warp.fence.has_released) {
     barrier.gathering.join(warp.fence.released);
@@ -146,15 +148,15 @@ void arrive_with_lane(Warp& warp, const Operation& operation, int lane, Mbarrier
   const std::uint64_t token = token_of(barrier);
   arrive(at, count, has(operation, drops), has(operation, keeps_phase));
   if (has(operation, has_result))
-    warp.destination<std::uint64_t>(operation, result_slot(operation))[lane] = token;
+    warp.destination<std::uint64_t>(operation, mbarrier_result_slot(operation))[lane] = token;
 }
 
-Step run_arrive(Warp& warp, const Operation& operation, LaneMask active) {
+Step run_mbarrier_arrive(Warp& warp, const Operation& operation, LaneMask active) {
   require_operands(warp, operation, active);
   Mbarrier* last = nullptr;
   for_each_lane(active, [&](int lane) { arrive_with_lane(warp, operation, lane, last); });
   if (has(operation, has_result))
-    warp.set_defined(operation.slot[result_slot(operation)], active, active);
+    warp.set_defined(operation.slot[mbarrier_result_slot(operation)], active, active);
   return Step::next;
 }
 
@@ -179,7 +181,7 @@ bool is_over(const Warp& warp, const Operation& operation, int lane, const Cta& 
 }
 
 void acquire_phase(Warp& warp, const Operation& operation, const Mbarrier& barrier) {
-  if (!has(operation, is_relaxed)) {
+  if (!has(operation, is_relaxed_wait)) {
     warp.acquire(barrier.completed);
     return;
   }
@@ -229,7 +231,7 @@ LaneMask lanes_of_wait(const Warp& warp, const Operation& operation, const Fragm
   return fragment.lanes & (operation.is_guard_negated ? ~guard : guard);
 }
 
-std::string describe_wait(const Warp& warp, const Fragment& fragment) {
+std::string describe_mbarrier_wait(const Warp& warp, const Fragment& fragment) {
   const Operation& operation = warp.cta.cluster.grid.image->code[fragment.pc];
   const LaneMask lanes = lanes_of_wait(warp, operation, fragment);
   if (lanes == 0) return "an mbarrier";
@@ -244,18 +246,18 @@ std::string describe_wait(const Warp& warp, const Fragment& fragment) {
 }
 
 void answer(Warp& warp, const Operation& operation, LaneMask active, LaneMask over) {
-  const std::size_t slot = result_slot(operation);
+  const std::size_t slot = mbarrier_result_slot(operation);
   LaneMask& result = *warp.destination<LaneMask>(operation, slot);
   result = (result & ~active) | over;
   warp.set_defined(operation.slot[slot], active, active);
 }
 
-Step run_wait(Warp& warp, const Operation& operation, LaneMask active) {
+Step run_mbarrier_wait(Warp& warp, const Operation& operation, LaneMask active) {
   require_operands(warp, operation, active);
   const WaitOutcome outcome = look(warp, operation, active);
   if (outcome.over == 0 && has(operation, may_block) && !warp.has_timed_out) {
     if (warp.running->resume == 0) warp.running->resume = std::uint64_t{outcome.first_phase} + 1;
-    warp.describe_wait = describe_wait;
+    warp.describe_wait = describe_mbarrier_wait;
     warp.may_time_out = true;
     return Step::blocked;
   }
@@ -272,7 +274,7 @@ Step run_pending_count(Warp& warp, const Operation& operation, LaneMask active) 
 
 // --- decoding -----------------------------------------------------------------------------------
 
-void set(Operation& operation, Flag flag, bool value = true) noexcept {
+void set(Operation& operation, MbarrierFlag flag, bool value = true) noexcept {
   if (value) operation.flags |= flag;
 }
 
@@ -287,7 +289,7 @@ void take_space(Form& form) {
 
 // Scopes have no effect: an mbarrier orders accesses for its whole cluster.
 void take_order(Form& form, std::string_view ordered) {
-  set(form.operation(), is_relaxed, form.take("relaxed"));
+  set(form.operation(), is_relaxed_wait, form.take("relaxed"));
   form.take(ordered);
   if (!form.take("cta")) form.take("cluster");
 }
@@ -346,7 +348,7 @@ void decode_bytes(Form& form, bool is_complete) {
 }
 
 void decode_arrive(Form& form, bool is_drop) {
-  begin(form, run_arrive, true);
+  begin(form, run_mbarrier_arrive, true);
   Operation& operation = form.operation();
   set(operation, drops, is_drop);
   set(operation, expects, form.take("expect_tx"));
@@ -364,7 +366,7 @@ void decode_arrive(Form& form, bool is_drop) {
 }
 
 void decode_wait(Form& form, bool is_try) {
-  begin(form, run_wait, false);
+  begin(form, run_mbarrier_wait, false);
   Operation& operation = form.operation();
   set(operation, may_block, is_try);
   set(operation, is_parity, form.take("parity"));

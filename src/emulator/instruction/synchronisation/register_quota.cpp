@@ -58,7 +58,7 @@ void note_change(Warp& warp, const Operation& operation) {
                     std::to_string(line) + "; all four warps must execute the same one");
 }
 
-std::string describe_wait(const Warp& warp, const Fragment& fragment) {
+std::string describe_quota_wait(const Warp& warp, const Fragment& fragment) {
   const Operation& operation = warp.cta.cluster.grid.image->code[fragment.pc];
   return "setmaxnreg.inc to " + std::to_string(operation.immediate) + " from " +
          std::to_string(quota_of(warp)) +
@@ -86,7 +86,7 @@ Step run_change(Warp& warp, const Operation& operation, LaneMask) {
     pool -= (wanted - has_now) * lanes_per_warp;
   } else {
     warp.running->resume = 1;
-    warp.describe_wait = describe_wait;
+    warp.describe_wait = describe_quota_wait;
     return Step::blocked;
   }
   warp.register_quota = wanted;

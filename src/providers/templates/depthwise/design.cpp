@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "core/arithmetic.hpp"
+#include "providers/templates/abi_type.hpp"
 #include "providers/templates/conv_windows.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/name_words.hpp"
@@ -16,14 +18,10 @@
 namespace gemmery::templates {
 namespace {
 
-abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
-
 constexpr std::array<std::string_view, 4> kind_words{"fprop", "dgrad", "dgrad-strided", "wgrad"};
 
 // Strips that divide lines of 7, 14, 28, 56 or 112 pixels, and shorter ones for few pixels.
 constexpr std::array<std::uint8_t, 3> strip_pixels{2, 4, 7};
-
-std::int64_t round_up(std::int64_t count, std::int64_t unit) { return (count + unit - 1) / unit; }
 
 // The number of channels of out, or of dw.
 std::int64_t channels_of(const Convolution& convolution) noexcept {
@@ -50,7 +48,7 @@ std::uint8_t lanes_for(const OperandRules& rules, int channels, std::int64_t of_
   const auto width =
       static_cast<std::int64_t>(std::max(byte_width(rules.a.dtype), byte_width(rules.b.dtype)));
   const std::int64_t most = std::max<std::int64_t>(128 / (channels * width), 1);
-  const auto needed = std::bit_ceil(static_cast<std::uint64_t>(round_up(of_problem, channels)));
+  const auto needed = std::bit_ceil(static_cast<std::uint64_t>(divide_up(of_problem, channels)));
   return static_cast<std::uint8_t>(
       std::min({most, static_cast<std::int64_t>(needed), std::int64_t{32}}));
 }
@@ -73,9 +71,9 @@ bool set_filter(DepthwiseTile& tile, const FilterShape& shape, const OperandRule
   }
   // The smallest number of equal chunks of taps.
   for (int chunks = 1; chunks <= shape.width; ++chunks) {
-    set_taps(tile, shape, static_cast<int>(round_up(shape.width, chunks)));
+    set_taps(tile, shape, static_cast<int>(divide_up(shape.width, chunks)));
     for (int parts = 1; parts <= shape.lines; ++parts) {
-      const std::int64_t rows = round_up(shape.lines, parts);
+      const std::int64_t rows = divide_up(shape.lines, parts);
       tile.rows = static_cast<std::uint8_t>(std::min<std::int64_t>(rows, 255));
       if (is_legal()) return true;
     }
@@ -206,13 +204,13 @@ bool fits_taps(const DepthwiseTile& tile, const Convolution& convolution) noexce
 
 std::int64_t tap_tiles(const abi::DepthwiseDesign& design,
                        const Convolution& convolution) noexcept {
-  return convolution.filter[0] * round_up(convolution.filter[1], design.rows) *
-         round_up(convolution.filter[2], design.taps);
+  return convolution.filter[0] * divide_up(convolution.filter[1], design.rows) *
+         divide_up(convolution.filter[2], design.taps);
 }
 
 std::int64_t channel_tiles(const abi::DepthwiseDesign& design,
                            const Convolution& convolution) noexcept {
-  return round_up(channels_of(convolution), abi::tile_channels(design));
+  return divide_up(channels_of(convolution), abi::tile_channels(design));
 }
 
 std::int64_t strip_tiles(const abi::DepthwiseDesign& design,
@@ -224,10 +222,10 @@ std::int64_t strip_tiles(const abi::DepthwiseDesign& design,
     width = is_dgrad ? pixels_along(convolution, d, 0) : convolution.output[d];
     if (d < 2) lines *= width;
   }
-  const std::int64_t strips = lines * round_up(width, design.pixels);
+  const std::int64_t strips = lines * divide_up(width, design.pixels);
   const std::int64_t phases =
       design.kind == abi::DepthwiseKind::strided_dgrad ? count_phases(convolution) : 1;
-  return round_up(strips, abi::tile_strips(design)) * phases;
+  return divide_up(strips, abi::tile_strips(design)) * phases;
 }
 
 DepthwiseWork depthwise_work(const DepthwiseTile& tile, const abi::DepthwiseDesign& design,
@@ -239,13 +237,13 @@ DepthwiseWork depthwise_work(const DepthwiseTile& tile, const abi::DepthwiseDesi
   const std::int64_t wanted =
       abi::is_wgrad(design)
           ? tile.slices
-          : round_up(shares_a_multiprocessor * std::max(multiprocessors, 1),
-                     std::max<std::int64_t>(channel_tiles(design, convolution), 1));
+          : divide_up(shares_a_multiprocessor * std::max(multiprocessors, 1),
+                      std::max<std::int64_t>(channel_tiles(design, convolution), 1));
   const std::int64_t per_unit =
-      round_up(tiles, std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(tiles, 1)));
+      divide_up(tiles, std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(tiles, 1)));
   return {.tiles = tiles,
           .tiles_per_unit = per_unit,
-          .shares = per_unit > 0 ? round_up(tiles, per_unit) : 1};
+          .shares = per_unit > 0 ? divide_up(tiles, per_unit) : 1};
 }
 
 std::vector<DepthwiseTile> depthwise_tiles(const OperandRules& rules, const GemmProblem& problem,

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "providers/templates/abi_type.hpp"
 #include "providers/templates/companions.hpp"
 #include "providers/templates/name_words.hpp"
 
@@ -58,8 +59,6 @@ constexpr SimtTile integer_form_tiles[] = {
 constexpr DType f32_outputs[] = {DType::float32, DType::float16, DType::bfloat16};
 constexpr DType f64_outputs[] = {DType::float64, DType::float32};
 constexpr DType integer_outputs[] = {DType::int32, DType::float32, DType::int8, DType::uint8};
-
-abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
 
 abi::Contiguity contiguity(LayoutRule rule) noexcept {
   switch (rule) {

@@ -10,15 +10,15 @@
 namespace gemmery::templates {
 namespace {
 
-constexpr std::array<std::string_view, sm80_conv_count> words{"",
-                                                              "conv2d-fprop",
-                                                              "conv3d-fprop",
-                                                              "conv2d-dgrad",
-                                                              "conv3d-dgrad",
-                                                              "conv2d-wgrad",
-                                                              "conv3d-wgrad",
-                                                              "conv2d-dgrad-strided",
-                                                              "conv3d-dgrad-strided"};
+constexpr std::array<std::string_view, sm80_conv_count> conv_words{"",
+                                                                   "conv2d-fprop",
+                                                                   "conv3d-fprop",
+                                                                   "conv2d-dgrad",
+                                                                   "conv3d-dgrad",
+                                                                   "conv2d-wgrad",
+                                                                   "conv3d-wgrad",
+                                                                   "conv2d-dgrad-strided",
+                                                                   "conv3d-dgrad-strided"};
 
 // True if the channels of a tap are whole accesses.
 bool divides_channels(const OperandRule& rule, std::int64_t channels) noexcept {
@@ -53,11 +53,14 @@ Sm80Conv conv_of(const GemmProblem& problem) noexcept {
   return problem.convolution ? conv_of(*problem.convolution) : Sm80Conv::none;
 }
 
-std::string_view conv_word(Sm80Conv conv) noexcept { return words[static_cast<std::size_t>(conv)]; }
+std::string_view conv_word(Sm80Conv conv) noexcept {
+  return conv_words[static_cast<std::size_t>(conv)];
+}
 
 Sm80Conv read_conv_word(std::string_view word) noexcept {
-  const auto* const found = std::ranges::find(words, word);
-  return found == words.end() ? Sm80Conv::none : static_cast<Sm80Conv>(found - words.begin());
+  const auto* const found = std::ranges::find(conv_words, word);
+  return found == conv_words.end() ? Sm80Conv::none
+                                   : static_cast<Sm80Conv>(found - conv_words.begin());
 }
 
 std::string_view kind_text(Sm80Conv conv) noexcept {

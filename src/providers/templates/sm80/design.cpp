@@ -8,14 +8,13 @@
 #include <fmt/format.h>
 
 #include "operation/types.hpp"
+#include "providers/templates/abi_type.hpp"
 #include "providers/templates/companions.hpp"
 #include "providers/templates/conv_windows.hpp"
 #include "providers/templates/name_words.hpp"
 
 namespace gemmery::templates {
 namespace {
-
-abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
 
 // `k` counts bytes of A: a row of a staged tile has 64 or 128 bytes. Large tiles come first; with
 // warps_k above 1, groups of warps split each block of k of a small tile.

@@ -5,14 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "providers/templates/abi_type.hpp"
 #include "providers/templates/name_words.hpp"
 #include "providers/templates/sm80/convolution.hpp"
 #include "providers/templates/sm80/design.hpp"
 
 namespace gemmery::templates {
 namespace {
-
-abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
 
 // The word for how products are formed.
 std::string math_word(Math math) {

@@ -23,7 +23,7 @@
 
 namespace gemmery::templates {
 
-static constexpr LayoutRule layouts[] = {LayoutRule::row, LayoutRule::column};
+constexpr LayoutRule adjacent_layouts[] = {LayoutRule::row, LayoutRule::column};
 
 namespace {
 
@@ -70,11 +70,11 @@ std::span<const OperandRule> find_inputs(const GemmProblem& problem, OperandOf o
   const auto add = [&](const OperandRule& rule) {
     if (serves(problem, operand, rule)) rules[count++] = rule;
   };
-  for (const LayoutRule layout : layouts) add(rule_of(dtype, layout));
+  for (const LayoutRule layout : adjacent_layouts) add(rule_of(dtype, layout));
   if (count == 1 && is_worth_turning(problem, operand, rules[0].layout))
     add(repacked_rule(dtype, LayoutRule::any));
   if (count == 0)
-    for (const LayoutRule layout : layouts) add(repacked_rule(dtype, layout));
+    for (const LayoutRule layout : adjacent_layouts) add(repacked_rule(dtype, layout));
   if (count == 0) add(repacked_rule(dtype, LayoutRule::any));
   return {rules.data(), count};
 }
@@ -101,7 +101,7 @@ std::string find_output_misfit(const OperandRule& rule, const GemmProblem& probl
 std::span<const OperandRule> find_outputs(const GemmProblem& problem,
                                           std::array<OperandRule, 2>& rules) {
   // Channels of a convolution's out are adjacent.
-  const auto layouts = std::span(templates::layouts).first(problem.convolution ? 1 : 2);
+  const auto layouts = std::span(templates::adjacent_layouts).first(problem.convolution ? 1 : 2);
   const MatrixType& out = problem.out;
   std::size_t count = 0;
   const auto add = [&](LayoutRule layout, int widest) {
@@ -215,9 +215,9 @@ std::array<OperandRules, sm90_layout_count> sm90_layouts(const Sm90Products& pro
                                                          std::optional<DType> c) {
   std::array<OperandRules, sm90_layout_count> all;
   std::size_t count = 0;
-  for (const LayoutRule a_layout : layouts) {
-    for (const LayoutRule b_layout : layouts) {
-      for (const LayoutRule out_layout : layouts) {
+  for (const LayoutRule a_layout : adjacent_layouts) {
+    for (const LayoutRule b_layout : adjacent_layouts) {
+      for (const LayoutRule out_layout : adjacent_layouts) {
         all[count++] = {.a = rule_of(products.a, a_layout),
                         .b = rule_of(products.b, b_layout),
                         .c = c ? rule_of(*c, out_layout) : OperandRule{},

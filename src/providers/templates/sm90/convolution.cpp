@@ -33,7 +33,7 @@ std::int64_t whole_stages(const GemmProblem& problem, std::int64_t channels) noe
 
 namespace {
 
-constexpr std::array<std::string_view, 3> along{"depth", "height", "width"};
+constexpr std::array<std::string_view, 3> dimension_words{"depth", "height", "width"};
 
 bool is_wgrad(const GemmProblem& problem) { return problem.convolution->kind == ConvKind::wgrad; }
 
@@ -68,8 +68,8 @@ std::string find_box_failure(const GemmProblem& problem, const operation::Window
   const auto limits = driver::corner_limits(rank_of(convolution));
   const std::int64_t most_offset = driver::largest_offset(rank_of(convolution));
   const auto text = [&](std::size_t d, std::string_view what, std::int64_t got) {
-    return fmt::format("{}: expected {} along {}, got {}", window_name(problem), what, along[d],
-                       got);
+    return fmt::format("{}: expected {} along {}, got {}", window_name(problem), what,
+                       dimension_words[d], got);
   };
   for (std::size_t d = spatial_of(convolution.dimensions); d < 3; ++d) {
     const PixelBox box = box_along(window, d);
