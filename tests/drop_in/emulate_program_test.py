@@ -7,6 +7,8 @@ usage: emulate_program_test.py GEMMERY PROGRAM
 
 import json
 import os
+import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,6 +51,22 @@ class EmulateProgram(unittest.TestCase):
 
     def test_repeated_registration(self):
         self.expect_right("right", "none", "1000" if os.environ.get("GEMMERY_SOAK") == "1" else "20")
+
+    def test_start_ups_leak_nothing(self):
+        libraries = pathlib.Path(GEMMERY).resolve().parent / "lib/gemmery/emulated"
+        needed = subprocess.run(["ldd", libraries / "libcuda.so.1"], capture_output=True, text=True, check=True).stdout
+        if shutil.which("valgrind") is None or "libasan" in needed or "libtsan" in needed:
+            self.skipTest("no valgrind, or a build with sanitizers, which it cannot run")
+        kinds = "definite,indirect"
+        run = subprocess.run(
+            ["valgrind", "--leak-check=full", f"--errors-for-leak-kinds={kinds}", f"--show-leak-kinds={kinds}"]
+            + ["--error-exitcode=9", PROGRAM, "right", "none", "1000" if os.environ.get("GEMMERY_SOAK") == "1" else "2"],
+            capture_output=True,
+            text=True,
+            timeout=1200,
+            env=dict(os.environ, LD_LIBRARY_PATH=str(libraries)),
+        )
+        self.assertEqual((run.returncode, run.stdout), (0, "right\n"), run.stderr)
 
     def test_a_race_is_reported_and_the_program_goes_on(self):
         run = emulate("race")
