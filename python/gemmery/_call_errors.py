@@ -62,7 +62,7 @@ def _kind_of(value: object) -> str:
     return f"{name} of {', '.join(sorted({_kind_of(one) for one in value}))}" if type(value) is list and value else name
 
 
-def _suggestion(name: str, known: Sequence[str]) -> str:
+def suggestion(name: str, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
@@ -115,7 +115,7 @@ class _Call:
         if unknown is None or self.takes_any_name:
             return ""
         known = f"argument{'' if len(self.names) == 1 else 's'} named {', '.join(self.names)}" if self.names else "no arguments"
-        return f"expected {'an ' if len(self.names) == 1 else ''}{known}, got {unknown}{_suggestion(unknown, self.names)}"
+        return f"expected {'an ' if len(self.names) == 1 else ''}{known}, got {unknown}{suggestion(unknown, self.names)}"
 
     def _too_many(self) -> str:
         most, got = len(self.by_place), len(self.positional)

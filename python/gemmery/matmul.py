@@ -8,19 +8,23 @@ import threading
 from typing import Any
 
 from gemmery import _core
+from gemmery._call_errors import suggestion
 from gemmery.discovery import get_kernels
 from gemmery.epilogue import EpilogueArguments
 from gemmery.errors import UnsupportedError
 from gemmery.kernel import registrations
 from gemmery.promotion import product_dtype
+from gemmery.scales import ScaledOperand
 from gemmery.typing import TensorLike
 
 __all__ = ["matmul"]
 
+_keywords = ("out", "epilogue", "out_dtype", "accumulator_type", "C", "alpha", "beta", "stream")
+
 
 def matmul(
-    a: TensorLike,
-    b: TensorLike,
+    a: TensorLike | ScaledOperand,
+    b: TensorLike | ScaledOperand,
     out: TensorLike | None = None,
     epilogue: Any = None,
     *,
@@ -37,10 +41,11 @@ def matmul(
         gemmery.matmul(a, b)
         gemmery.matmul(a, b, out=out, C=residual)                    # a @ b + residual
         gemmery.matmul(a, b, epilogue=lambda accum, bias: gelu(accum + bias), bias=bias)
+        gemmery.matmul(a, gemmery.ScaledOperand(q, scale, mode="row"))
 
     out: written and returned; None: a new tensor of a's framework and of `out_dtype` (None: the narrowest type that
-        holds all values of a's and b's types, as NumPy promotes them; int32 for integers). Views, also a and b,
-        may have any strides.
+        holds all values of a's and b's types, as NumPy promotes them; int32 for integers; beside an operand with scales the
+        other one's type of 16 bits or more, else it must be said). Views, also a and b, may have any strides.
     epilogue: a program as for EpilogueArguments, with its tensors and numbers as `operands`; or EpilogueArguments. A callable
         is traced only once as long as nothing that it reads changes (gemmery.fusion.trace).
     C, alpha, beta: alpha * a @ b + beta * C; beta is 1 if C is given. Only without an epilogue.
@@ -51,7 +56,7 @@ def matmul(
     """
     given = out
     if out is None:
-        out = _empty_result(a, b, out_dtype)
+        out = _empty_result(_elements(a), _elements(b), _result_dtype(a, b, out_dtype))
     args = _core.GemmArguments(
         a,
         b,
@@ -63,13 +68,29 @@ def matmul(
         beta=beta if beta is not None else (0.0 if C is None else 1.0),
     )
     kernel_for(args).run(args, stream=stream)
-    return _of_framework(a, out) if given is None else out
+    return _of_framework(_elements(a), out) if given is None else out
+
+
+def _elements(operand: Any) -> Any:
+    return operand.quantized if isinstance(operand, ScaledOperand) else operand
+
+
+def _result_dtype(a: Any, b: Any, out_dtype: Any) -> Any:
+    """The type that was asked for; where one operand has scales, that of the other one. None: by the types of both."""
+    others = [operand for operand in (a, b) if not isinstance(operand, ScaledOperand)]
+    if out_dtype is not None or len(others) == 2:
+        return out_dtype
+    if not others or _dtype_of(others[0]).bits < 16:
+        raise TypeError("matmul: out_dtype: expected the type of the result, which scales do not tell, got None")
+    is_own = hasattr(others[0], "dtype") and _framework(others[0]) == _framework(_elements(a))
+    return others[0].dtype if is_own else _dtype_of(others[0]).name
 
 
 def _bound(epilogue: Any, operands: dict[str, Any]) -> Any:
     if epilogue is None:
         if operands:
-            raise TypeError(f"matmul() got an unexpected keyword argument '{next(iter(operands))}'")
+            name = next(iter(operands))
+            raise TypeError(f"matmul() got an unexpected keyword argument '{name}'{suggestion(name, _keywords)}")
         return None
     if isinstance(epilogue, _core.EpilogueArguments):
         if operands:

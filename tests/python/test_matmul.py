@@ -125,6 +125,7 @@ def test_the_type_of_the_result_can_be_chosen(rng):
         ((5, 7), (8, 9), {}, ValueError, "K"),
         ((5,), (5, 9), {}, ValueError, "rank 2 or 3"),
         ((5, 7), (7, 9), {"bias": 1.0}, TypeError, "unexpected keyword argument 'bias'"),
+        ((5, 7), (7, 9), {"epilog": 1.0}, TypeError, "'epilog'; did you mean epilogue?"),
         ((5, 7), (7, 9), {"epilogue": "D = accum + bias"}, ValueError, "bias"),
     ],
 )

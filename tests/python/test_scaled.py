@@ -127,3 +127,16 @@ def test_scales_are_not_converted_into_themselves_nor_into_what_may_not_be_writt
     assert not tiles.any()
     with pytest.raises(ValueError, match="may be written"):
         gemmery.unswizzle_scales(np.ones(1024, np.uint8), tiles[:512].reshape(64, 8))
+
+
+def test_matmul_takes_operands_with_scales(rng):
+    a, q = integers(rng, 6, 64).astype(np.float32), integers(rng, 64, 10)
+    row, fine = powers(rng, 1, 10), powers(rng, 2, 10)
+    by_row = gemmery.matmul(a, gemmery.ScaledOperand(q, row, "row"))
+    assert by_row.dtype == np.float32 and (by_row == a @ (q * row)).all()
+    by_block = gemmery.matmul(a, gemmery.ScaledOperand(q, fine, (1, 32), "strided"), epilogue="D = max(accum, 0)")
+    assert (by_block == np.maximum(a @ (q * np.repeat(fine, 32, 0)), 0)).all()
+    both = (gemmery.ScaledOperand(q.T.copy(), row.T.copy(), "row"), gemmery.ScaledOperand(q, row, "row"))
+    with pytest.raises(TypeError, match="out_dtype"):
+        gemmery.matmul(*both)
+    assert (gemmery.matmul(*both, out_dtype="float32") == (q.T * row.T).astype(np.float32) @ (q * row)).all()
