@@ -16,6 +16,7 @@
 
 #include <gemmery/dtype.hpp>
 #include <gemmery/export.hpp>
+#include <gemmery/scale_layout.hpp>
 #include <gemmery/tensor.hpp>
 
 namespace gemmery {
@@ -42,6 +43,15 @@ enum class Overflow : std::uint8_t {
 // How a reduction combines elements. amax is the largest absolute value.
 enum class Reduction : std::uint8_t { none, sum, max, min, amax };
 
+// So many rows by so many columns of out, from its corner on; 0: all of a matrix. Blocks at its end
+// may be shorter.
+struct Block {
+  std::int32_t rows = 0;
+  std::int32_t columns = 0;
+  friend bool operator==(const Block&, const Block&) = default;
+};
+inline constexpr Block one_element{1, 1};
+
 // A value of a program. Copies are cheap and share structure; building one has no side effects.
 //
 //   const Expression x = accum() + operand("bias");
@@ -65,6 +75,10 @@ GEMMERY_API Expression operand(std::string_view name);
 GEMMERY_API Expression cast(const Expression& x, DType dtype,
                             Rounding rounding = Rounding::nearest_even,
                             Overflow overflow = Overflow::natural);
+// The elements of every block combined, as a value of each of its elements: x / reduce(x,
+// Reduction::amax, {1, 32}). Throws Error (invalid_argument) for Reduction::none and extents beyond
+// 2^20.
+GEMMERY_API Expression reduce(const Expression& x, Reduction reduction, Block block);
 // An operation of ops.def with as many operands as its arity. Throws Error (invalid_argument) for
 // another number, and for comparisons that mix truth values and numbers (a truth value in
 // arithmetic counts as 0 or 1).
@@ -110,7 +124,8 @@ inline Expression operator!=(const Expression& x, const Expression& y) { return 
 inline Expression operator!(const Expression& x) { return logical_not(x); }
 
 // One result of a program: stored element by element, or reduced to the shape of its tensor (a
-// tensor (m, 1) holds one value for every row, (1,) one for everything).
+// tensor (m, 1) holds one value for every row, (1,) one for everything). A value of blocks, made of
+// `reduce`, constants and operands of one element, is stored once for each block.
 struct Result {
   std::string name;
   Expression value;
@@ -132,8 +147,9 @@ class GEMMERY_API Program {
   // that begins with an underscore is never stored. The text may be a Python function or lambda
   // instead: its parameters are operands, the names that it returns are results, and a returned
   // accum is stored as accum_out. sum(x), max(x), min(x) and amax(x) of one operand are reductions;
-  // each must be the whole right side of a statement. Throws Error (invalid_argument) with line,
-  // column, the word and a hint. docs/epilogues.md has the grammar.
+  // each must be the whole right side of a statement. block_amax(x, 1, 32) is a value: the
+  // reduction of the block of 1 row by 32 columns that an element is in (0: all). Throws Error
+  // (invalid_argument) with line, column, the word and a hint. docs/epilogues.md has the grammar.
   explicit Program(std::string_view text);
 
   // From expressions. Throws Error (invalid_argument): no result named D, a name twice.
@@ -169,10 +185,14 @@ GEMMERY_API const Program& linear_combination();
 }  // namespace epilogue
 
 // A name of a program bound to memory, or to a number that is passed with each launch. Tensors
-// broadcast to out's (L, M, N) by NumPy's rule; one element is a scalar in device memory.
+// broadcast to out's (L, M, N) by NumPy's rule; one element is a scalar in device memory. The
+// result for blocks of r x c elements is (L, ceil(M / r), ceil(N / c)); it may be float8_e8m0fnu,
+// and swizzled if r or c is 1: packed, swizzled_scale_count values for each matrix, whose padding
+// is not written. Its rows are then those of out (r = 1), or its columns (c = 1).
 struct EpilogueOperand {
   std::string name;
   std::variant<double, Tensor> value;
+  ScaleLayout layout = ScaleLayout::strided;
 };
 
 // A program with its operands and results, except D (which is out). The caller owns the memory.
@@ -215,6 +235,8 @@ struct EpilogueOperandRule {
   Adjacent adjacent = Adjacent::none;
   std::uint8_t alignment =
       1;  // bytes that divide the address of every run's first element: 1 to 16
+  ScaleLayout layout = ScaleLayout::strided;      // of a result
+  epilogue::Block block = epilogue::one_element;  // of a result; `intern` finds it
 
   friend bool operator==(const EpilogueOperandRule&, const EpilogueOperandRule&) = default;
 };

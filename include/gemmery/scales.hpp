@@ -15,17 +15,10 @@
 
 #include <gemmery/dtype.hpp>
 #include <gemmery/export.hpp>
+#include <gemmery/scale_layout.hpp>
 #include <gemmery/tensor.hpp>
 
 namespace gemmery {
-
-// Where the values of a scale lie in memory. It is always stated: sizes do not tell the layouts
-// apart.
-enum class ScaleLayout : std::uint8_t {
-  strided,        // a tensor of any strides
-  swizzled_128x4  // tiles of 128 rows and 4 blocks of k, as Blackwell's tensor cores read them
-};
-GEMMERY_API std::string_view name(ScaleLayout layout) noexcept;
 
 // The elements of an operand that share one scale: so many rows of A (columns of B), so many
 // elements along k. 0 means all of them. Blocks at the end may be shorter.
@@ -74,8 +67,8 @@ struct Companion {
 
 // An operand of a GEMM with its scales, which multiply, and its zero point. Scales are float32,
 // float16, bfloat16, e8m0 or e4m3; a zero point is int4, uint4, int8, uint8, int32,
-// float32, float16 or bfloat16 and strided. The caller owns all memory. Scales are read when the work runs, on the
-// device of the operand.
+// float32, float16 or bfloat16 and strided. The caller owns all memory. Scales are read when the
+// work runs, on the device of the operand.
 struct ScaledOperand {
   Tensor quantized;
   std::vector<Companion> scales = {};  // at most two

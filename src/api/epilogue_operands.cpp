@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "operation/block_results.hpp"
+#include "operation/epilogue_operands.hpp"
 #include "operation/groups.hpp"
 
 namespace gemmery::api {
@@ -14,6 +16,11 @@ Extents3 extents_of(const EpilogueOperandRule& rule, const MatrixType& type,
   const auto kept = [&](bool varies, std::int64_t extent) {
     return rule.is_output && !varies ? 1 : extent;
   };
+  if (rule.block != epilogue::one_element) {
+    const operation::MatrixExtents own =
+        operation::block_extents(rule.block, rule.layout, operation::product_extents(problem).out);
+    return {own.batch, own.rows, own.columns};
+  }
   const operation::MatrixExtents whole = operation::addend_extents(problem, type);
   return {kept(rule.varies_l, whole.batch), kept(rule.varies_m, whole.rows),
           kept(rule.varies_n, whole.columns)};
@@ -47,7 +54,7 @@ std::optional<EpilogueArguments> bind_epilogue(const ProblemLine& line,
       operands.push_back({rule.name, number < line.numbers.size() ? line.numbers[number] : 1.0});
       ++number;
     } else {
-      operands.push_back({rule.name, tensors[tensor++]});
+      operands.push_back({rule.name, tensors[tensor++], rule.layout});
     }
   }
   return EpilogueArguments(rules.program, std::move(operands));

@@ -17,13 +17,13 @@ struct OpCost {
 
 // Operations that are not one instruction. Negation and absolute value are free: the reader's
 // instruction applies them.
-constexpr OpCost op_costs[] = {{Op::negate, 0},       {Op::abs, 0},          {Op::divide, 20, 1},
-                               {Op::clamp, 2},        {Op::exp, 10, 1},      {Op::exp2, 4, 1},
-                               {Op::log, 33, 1},      {Op::sqrt, 17, 1},     {Op::rsqrt, 4, 1},
-                               {Op::pow, 81, 2},      {Op::erf, 23, 1},      {Op::tanh, 19, 2},
-                               {Op::sigmoid, 4, 2},   {Op::leaky_relu, 2},   {Op::silu, 5, 2},
-                               {Op::gelu, 10, 1},     {Op::gelu_tanh, 7, 2}, {Op::hardswish, 5},
-                               {Op::softplus, 20, 1}, {Op::floor, 1, 1},     {Op::round, 1, 1}};
+constexpr OpCost op_costs[] = {
+    {Op::negate, 0},       {Op::abs, 0},        {Op::divide, 20, 1},   {Op::clamp, 2},
+    {Op::exp, 10, 1},      {Op::exp2, 4, 1},    {Op::log, 33, 1},      {Op::sqrt, 17, 1},
+    {Op::rsqrt, 4, 1},     {Op::pow, 81, 2},    {Op::erf, 23, 1},      {Op::tanh, 19, 2},
+    {Op::sigmoid, 4, 2},   {Op::leaky_relu, 2}, {Op::silu, 5, 2},      {Op::gelu, 10, 1},
+    {Op::gelu_tanh, 7, 2}, {Op::hardswish, 5},  {Op::softplus, 20, 1}, {Op::floor, 1, 1},
+    {Op::round, 1, 1},     {Op::mx_floor, 12},  {Op::mx_rceil, 14}};
 
 double count_cast(const CastRule& rule) noexcept {
   switch (rule.dtype) {
@@ -43,6 +43,8 @@ double count_cast(const CastRule& rule) noexcept {
 
 double count_node(const Node& node) noexcept {
   if (node.kind == NodeKind::cast) return count_cast(node.cast);
+  // Of a block: an operation for each element, and steps between threads, shared by several.
+  if (node.kind == NodeKind::reduction) return 3;
   return node.kind == NodeKind::operation ? count_instructions(node.op) : 0;
 }
 

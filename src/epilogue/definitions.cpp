@@ -2,9 +2,11 @@
 // The table of defined operations; the library's own are added at the first use.
 #include "epilogue/definitions.hpp"
 
+#include <fmt/format.h>
 #include <gemmery/error.hpp>
 
 #include <array>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -149,6 +151,8 @@ class Substitution {
     if (value->kind == NodeKind::cast)
       return cast(in(value->operands[0]), value->cast.dtype, value->cast.rounding,
                   value->cast.overflow);
+    if (value->kind == NodeKind::reduction)
+      return reduce(in(value->operands[0]), value->reduction.kind, value->reduction.block);
     if (value->kind != NodeKind::operation) return Expression(value);
     std::vector<Expression> operands;
     for (const auto& operand : value->operands)
@@ -160,8 +164,23 @@ class Substitution {
   std::unordered_map<const Expressed*, Expression> done_;
 };
 
+// A number of a program's text as an extent of a block.
+std::int32_t extent_of(const Expression& x) {
+  const Expressed& value = *x.value();
+  const double extent = value.kind == NodeKind::constant ? value.constant : -1;
+  if (extent >= 0 && extent <= most_block_extent && std::trunc(extent) == extent)
+    return static_cast<std::int32_t>(extent);
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "epilogue",
+               .expected = "rows and columns of a block as whole numbers, 0 for all",
+               .got = value.kind == NodeKind::constant ? fmt::format("{}", value.constant)
+                                                       : "an expression",
+               .hint = "block_amax(accum, 1, 32)"});
+}
+
 bool is_name_of_the_language(std::string_view name) {
-  return find_op(name) || find_reduction(name) || name == "cast" || name == "D";
+  return find_op(name) || find_reduction(name) || find_block_reduction(name) || name == "cast" ||
+         name == "mx_scale" || name == "D";
 }
 
 }  // namespace
@@ -177,7 +196,8 @@ std::vector<std::string> function_names() {
   std::vector<std::string> names = filled_definitions().names();
 #define GEMMERY_OP(name, ...) names.emplace_back(#name);
 #include <gemmery/ops.def>
-  names.insert(names.end(), {"sum", "amax", "cast"});
+  names.insert(names.end(), {"sum", "amax", "cast", "mx_scale", "block_sum", "block_max",
+                             "block_min", "block_amax"});
   return names;
 }
 
@@ -187,7 +207,15 @@ Expression call(const Callable& callable, std::span<const Expression> operands) 
   return Substitution(operands).in(std::get<Definition>(callable.meaning).body.value());
 }
 
+std::optional<Reduction> find_block_reduction(std::string_view name) noexcept {
+  constexpr std::string_view prefix = "block_";
+  if (!name.starts_with(prefix)) return std::nullopt;
+  return find_reduction(name.substr(prefix.size()));
+}
+
 Expression call(std::string_view function, std::span<const Expression> operands) {
+  if (const auto reduction = find_block_reduction(function); reduction && operands.size() == 3)
+    return reduce(operands[0], *reduction, {extent_of(operands[1]), extent_of(operands[2])});
   const auto callable = find_callable(function);
   if (!callable)
     refuse_definition("epilogue", "a function of the grammar",

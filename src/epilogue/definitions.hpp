@@ -27,6 +27,9 @@ struct Callable {
 // Nothing if the name is not a function. Thread-safe.
 std::optional<Callable> find_callable(std::string_view name);
 
+// The reduction of block_sum(x, rows, columns), block_max, block_min and block_amax.
+std::optional<Reduction> find_block_reduction(std::string_view name) noexcept;
+
 // Applies the operation to as many operands as its arity.
 Expression call(const Callable& callable, std::span<const Expression> operands);
 

@@ -14,6 +14,7 @@
 
 #include "core/invariant.hpp"
 #include "epilogue/addend.hpp"
+#include "epilogue/blocks.hpp"
 #include "epilogue/cost.hpp"
 #include "epilogue/graph.hpp"
 #include "epilogue/rewrite.hpp"
@@ -78,13 +79,22 @@ Reduction reduction_of(const Graph& graph, std::string_view name) {
   return Reduction::none;
 }
 
+// The fields of a result for blocks; nothing for others.
+std::string block_fields(const EpilogueOperandRule& rule, bool is_turned) {
+  if (rule.block == one_element) return {};
+  return fmt::format(", {}, {}, {}", is_turned ? rule.block.columns : rule.block.rows,
+                     is_turned ? rule.block.rows : rule.block.columns,
+                     rule.layout != ScaleLayout::strided);
+}
+
 void append_tensor(std::string& text, const Graph& graph, const EpilogueOperandRule& rule,
                    bool is_turned) {
   const Reduction reduction = rule.is_output ? reduction_of(graph, rule.name) : Reduction::none;
-  append(text, "      {{gemmery::abi::DType::{}, {}, {}, {}, {}, gemmery::abi::Reduction::{}}},\n",
+  append(text,
+         "      {{gemmery::abi::DType::{}, {}, {}, {}, {}, gemmery::abi::Reduction::{}{}}},\n",
          name(rule.dtype), rule.varies_l, is_turned ? rule.varies_n : rule.varies_m,
          is_turned ? rule.varies_m : rule.varies_n, vector_bytes(rule, is_turned),
-         reduction_names[static_cast<std::size_t>(reduction)]);
+         reduction_names[static_cast<std::size_t>(reduction)], block_fields(rule, is_turned));
 }
 
 void append_tensors(std::string& text, const EpilogueRules& rules, Slot slot, bool is_turned) {
@@ -140,6 +150,8 @@ class Body {
         return constant_text(node.constant);
       case NodeKind::cast:
         return line("T", cast_text(node.cast), node);
+      case NodeKind::reduction:
+        abort_on_bug("reductions of blocks are inputs of stages");
       case NodeKind::operation:
         break;
     }
@@ -165,6 +177,27 @@ class Body {
   int lines_ = 0;
 };
 
+constexpr std::string_view operand_parameters =
+    "      [[maybe_unused]] T accum, [[maybe_unused]] const T (&in)[inputs > 0 ? inputs : 1],\n"
+    "      [[maybe_unused]] const T (&number)[numbers > 0 ? numbers : 1], ";
+
+// The reductions of blocks, and the function that gives their operands.
+void append_blocks(std::string& text, const Stages& stages, bool is_turned,
+                   const std::vector<std::string>& inputs, bool is_brief) {
+  require(stages.stages.size() == 2, "reductions of blocks within each other are not emitted");
+  append(text, "\n  static constexpr int blocks = {};\n", stages.reductions.size());
+  text += "  static constexpr gemmery::abi::EpilogueBlock block[] = {\n";
+  for (const auto& [kind, block] : stages.reductions)
+    append(text, "      {{gemmery::abi::Reduction::{}, {}, {}}},\n",
+           reduction_names[static_cast<std::size_t>(kind)], is_turned ? block.columns : block.rows,
+           is_turned ? block.rows : block.columns);
+  text += "  };\n  template <class T>\n  __device__ __forceinline__ static void reduce(\n";
+  text += operand_parameters;
+  text += "T (&out)[blocks]) {\n";
+  text += Body(stages.stages.front().graph, inputs, is_brief).text();
+  text += "  }\n";
+}
+
 }  // namespace
 
 std::string emit_struct(EpilogueId epilogue, bool is_turned, bool is_brief) {
@@ -182,13 +215,17 @@ std::string emit_struct(EpilogueId epilogue, bool is_turned, bool is_brief) {
          reduces_zeros_to_nothing(epilogue));
   append_tensors(text, rules, Slot::input, is_turned);
   append_tensors(text, rules, Slot::output, is_turned);
-  text +=
-      "\n  template <class T>\n"
-      "  __device__ __forceinline__ static void apply(\n"
-      "      [[maybe_unused]] T accum, [[maybe_unused]] const T (&in)[inputs > 0 ? inputs : 1],\n"
-      "      [[maybe_unused]] const T (&number)[numbers > 0 ? numbers : 1], T (&out)[outputs + 1]) "
-      "{\n";
-  text += Body(graph, input_texts(rules.operands, "in[{}]", "number[{}]"), is_brief).text();
+  const Stages stages = make_stages(graph);
+  std::vector<std::string> inputs = input_texts(rules.operands, "in[{}]", "number[{}]");
+  for (std::size_t at = 0; at < stages.reductions.size(); ++at)
+    inputs.push_back(fmt::format("of_block[{}]", at));
+  const bool has_blocks = !stages.reductions.empty();
+  if (has_blocks) append_blocks(text, stages, is_turned, inputs, is_brief);
+  text += "\n  template <class T>\n  __device__ __forceinline__ static void apply(\n";
+  text += operand_parameters;
+  if (has_blocks) text += "const T (&of_block)[blocks], ";
+  text += "T (&out)[outputs + 1]) {\n";
+  text += Body(stages.stages.back().graph, inputs, is_brief).text();
   text += "  }\n};\n";
   return text;
 }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/invariant.hpp"
 #include "core/number.hpp"
 
 namespace gemmery::epilogue {
@@ -110,6 +111,7 @@ Machine<T>::Machine(const Graph& graph, DType compute)
   std::vector<std::pair<std::size_t, T>> constants;
   for (std::size_t id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.nodes[id];
+    require(node.kind != NodeKind::reduction, "a machine runs one stage of a program");
     const std::size_t result = plan.place(static_cast<NodeId>(id));
     if (node.kind == NodeKind::constant)
       constants.emplace_back(result, static_cast<T>(in_compute_type(node.constant, compute)));

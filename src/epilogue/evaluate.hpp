@@ -33,7 +33,7 @@ double overflow_threshold(DType compute) noexcept;
 template <class T>
 class Machine {
  public:
-  // `graph` must outlive the machine.
+  // `graph` has no reductions of blocks (make_stages) and must outlive the machine.
   Machine(const Graph& graph, DType compute);
 
   // Blocks to fill before `run`: the accumulators, and each input of the graph, in the compute

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/invariant.hpp"
 #include "core/number.hpp"
 #include "epilogue/evaluate.hpp"
 #include "epilogue/formulas.hpp"
@@ -270,6 +271,8 @@ void IntervalMachine::run(const Interval& accumulator,
         break;
       case NodeKind::constant:
         break;
+      case NodeKind::reduction:
+        abort_on_bug("a machine runs one stage of a program");
       case NodeKind::cast:
         values_[id] = stored_interval(cast_interval(operand(0), node.cast), compute_);
         break;

@@ -54,7 +54,8 @@ Interval stored_interval(const Interval& x, DType dtype) noexcept;
 // A program on intervals, one element at a time. For one thread.
 class IntervalMachine {
  public:
-  // `graph` must outlive the machine. `is_brief`: operations may use their brief formulas.
+  // `graph` has no reductions of blocks and must outlive the machine. `is_brief`: operations may
+  // use their brief formulas.
   IntervalMachine(const Graph& graph, DType compute, bool is_brief = false);
 
   void run(const Interval& accumulator, const std::vector<Interval>& inputs) noexcept;

@@ -18,6 +18,7 @@ struct Expressed {
   std::string name = {};  // input
   double constant = 0;
   CastRule cast = {};
+  BlockReduction reduction = {};
   bool is_truth = false;
   int depth = 1;  // of nested operations
 };

@@ -102,6 +102,21 @@ Expression cast(const Expression& x, DType dtype, Rounding rounding, Overflow ov
                         .depth = value->depth + 1});
 }
 
+Expression reduce(const Expression& x, Reduction reduction, Block block) {
+  const Shared& value = value_of(x);
+  if (reduction == Reduction::none)
+    refuse("a reduction of a block", "none of them", "they are sum, max, min and amax");
+  for (const std::int32_t extent : {block.rows, block.columns})
+    if (extent < 0 || extent > most_block_extent)
+      refuse("a block of 1 to 2^20 rows and columns, or 0 for all",
+             fmt::format("{} by {}", block.rows, block.columns), "");
+  check_depth(value->depth + 1);
+  return expression_of({.kind = NodeKind::reduction,
+                        .operands = {value},
+                        .reduction = {reduction, block},
+                        .depth = value->depth + 1});
+}
+
 Expression apply(Op op, std::span<const Expression> operands) {
   if (static_cast<std::size_t>(op) >= count_ops())
     refuse("an operation", fmt::format("number {}", static_cast<int>(op)),

@@ -12,6 +12,7 @@
 #include <numeric>
 #include <optional>
 
+#include "core/number.hpp"
 #include "epilogue/definitions.hpp"
 #include "epilogue/expressed.hpp"
 #include "epilogue/parse.hpp"
@@ -387,6 +388,7 @@ Expression ExpressionParser::parenthesised() {
 Expression ExpressionParser::call() {
   const Token function = words_.take();
   if (function.text == "cast") return cast_call(function);
+  if (function.text == "mx_scale") return scale_call(function);
   return call_of(function, call_operands(function));
 }
 
@@ -424,7 +426,12 @@ Expression ExpressionParser::call_of(const Token& function, std::span<const Expr
     return place([&] { return leaky_relu(operands[0], 0.01); });
   if (find_reduction(function.text) && operands.size() == 1)
     refuse_token(function, "an operation on elements",
-                 "a reduction is the whole right side of a statement: amax = max(abs(D))");
+                 "a reduction is the whole right side of a statement: amax = max(abs(D)); within "
+                 "one, block_amax(D, 1, 32) is that of a block of rows and columns");
+  if (find_block_reduction(function.text)) {
+    check_count(3);
+    return place([&] { return epilogue::call(function.text, operands); });
+  }
   if (const auto callable = find_callable(function.text)) {
     check_count(callable->arity);
     return place([&] { return epilogue::call(*callable, operands); });
@@ -459,6 +466,26 @@ Expression ExpressionParser::cast_call(const Token& function) {
   }
   words_.expect(")");
   return at_token(function, [&] { return cast(x, *dtype, rounding, overflow); });
+}
+
+// mx_scale(block_amax(accum, 1, 32), e4m3, rceil)
+Expression ExpressionParser::scale_call(const Token& function) {
+  words_.expect("(");
+  const Expression x = choice();
+  words_.expect(",", "mx_scale(block_amax(accum, 1, 32), e4m3, rceil)");
+  const Token type = words_.take();
+  const auto dtype = parse_dtype(type.text);
+  const bool is_scaled = type.kind == TokenKind::name && dtype && is_floating(*dtype) &&
+                         bit_width(*dtype) <= 8 && *dtype != DType::float8_e8m0fnu;
+  if (!is_scaled) refuse_token(type, "the type that is scaled: e4m3, e5m2, e2m3, e3m2 or e2m1");
+  words_.expect(",", "the rule is stated: floor or rceil");
+  const Token rule = words_.take();
+  if (rule.text != "floor" && rule.text != "rceil")
+    refuse_token(rule, "floor (the power of two below) or rceil (the one above)");
+  words_.expect(")");
+  const Expression largest(number::rounding_of(*dtype).largest);
+  return at_token(
+      function, [&] { return rule.text == "floor" ? mx_floor(x, largest) : mx_rceil(x, largest); });
 }
 
 }  // namespace gemmery::epilogue

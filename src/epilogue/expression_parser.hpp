@@ -106,6 +106,7 @@ class ExpressionParser {
   Expression parenthesised();
   Expression call();
   Expression cast_call(const Token& function);
+  Expression scale_call(const Token& function);
   Expression call_of(const Token& function, std::span<const Expression> operands);
   std::vector<Expression> call_operands(const Token& function);
   [[noreturn]] void refuse_keyword(const Token& function);

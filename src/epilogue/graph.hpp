@@ -18,7 +18,7 @@ namespace gemmery::epilogue {
 using NodeId = std::uint16_t;
 inline constexpr NodeId no_node = 0xffff;
 
-enum class NodeKind : std::uint8_t { accumulator, input, constant, operation, cast };
+enum class NodeKind : std::uint8_t { accumulator, input, constant, operation, cast, reduction };
 
 struct CastRule {
   DType dtype = DType::float32;
@@ -27,18 +27,27 @@ struct CastRule {
   friend bool operator==(const CastRule&, const CastRule&) = default;
 };
 
+// A reduction of the block that an element is in, as a value of the element.
+struct BlockReduction {
+  Reduction kind = Reduction::none;
+  Block block = {};
+  friend bool operator==(const BlockReduction&, const BlockReduction&) = default;
+};
+
 struct Node {
   NodeKind kind = NodeKind::accumulator;
-  Op op{};                                                    // operation
-  std::array<NodeId, 3> operands{no_node, no_node, no_node};  // operation, cast (the first)
-  std::uint8_t input = 0;                                     // index into Graph::inputs
+  Op op{};  // operation
+  std::array<NodeId, 3> operands{no_node, no_node,
+                                 no_node};  // operation; cast, reduction: the first
+  std::uint8_t input = 0;                   // index into Graph::inputs
   double constant = 0;
   CastRule cast = {};
+  BlockReduction reduction = {};
   // Constants are compared by their bits: -0 differs from 0, and the one NaN equals itself.
   friend bool operator==(const Node& a, const Node& b) noexcept {
     return a.kind == b.kind && a.op == b.op && a.operands == b.operands && a.input == b.input &&
            std::bit_cast<std::uint64_t>(a.constant) == std::bit_cast<std::uint64_t>(b.constant) &&
-           a.cast == b.cast;
+           a.cast == b.cast && a.reduction == b.reduction;
   }
 };
 
@@ -63,6 +72,8 @@ struct Graph {
 inline constexpr std::size_t most_nodes = 8192;
 inline constexpr std::size_t most_inputs = 255;
 inline constexpr int most_depth = 1024;  // levels of nested operations
+inline constexpr std::size_t most_block_reductions = 16;
+inline constexpr std::int32_t most_block_extent = 1 << 20;
 
 // A program's results as expressions, in the graph's order, with another value in place of the
 // accumulator.

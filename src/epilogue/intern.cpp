@@ -13,11 +13,14 @@
 #include <utility>
 
 #include "core/invariant.hpp"
+#include "epilogue/blocks.hpp"
 #include "epilogue/graph.hpp"
 #include "epilogue/refusal.hpp"
 
 namespace gemmery {
 namespace {
+
+using epilogue::Block;
 
 constexpr std::string_view default_text = "D = alpha * accum + beta * C";
 
@@ -36,6 +39,7 @@ std::string canonical_text(const EpilogueRules& rules) {
     else
       text += fmt::format(" {} {:d}{:d}{:d} {} {}", name(rule.dtype), rule.varies_l, rule.varies_m,
                           rule.varies_n, static_cast<int>(rule.adjacent), rule.alignment);
+    if (rule.layout != ScaleLayout::strided) text += fmt::format(" {}", name(rule.layout));
   }
   return text;
 }
@@ -57,6 +61,17 @@ const EpilogueOperandRule* find_rule(const EpilogueRules& rules, std::string_vie
   return at == rules.operands.end() ? nullptr : &*at;
 }
 
+// The block of a result; the rules of the program's inputs come first.
+Block block_of(const EpilogueRules& rules, std::string_view result) {
+  std::vector<Block> of_inputs;
+  for (const EpilogueOperandRule& rule : rules.operands)
+    if (!rule.is_output) of_inputs.push_back(epilogue::block_of_input(rule));
+  const std::vector<epilogue::Output>& outputs = rules.program.graph().outputs;
+  return epilogue::block_of_output(rules.program.graph(),
+                                   *std::ranges::find(outputs, result, &epilogue::Output::name),
+                                   of_inputs);
+}
+
 // The program without results that no tensor is bound to, and the rules of the rest in its order:
 // programs that differ only in unbound results are equal.
 EpilogueRules canonical(const EpilogueRules& given) {
@@ -75,6 +90,7 @@ EpilogueRules canonical(const EpilogueRules& given) {
     const EpilogueOperandRule* const rule = find_rule(given, output);
     if (rule->is_number) epilogue::refuse("a tensor for the result " + output, "a number");
     result.operands.push_back(*rule);
+    result.operands.back().block = block_of(result, output);
   }
   const std::vector<std::string> names = given.program.outputs();
   for (const std::string& name : stored)

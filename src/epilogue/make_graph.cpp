@@ -38,6 +38,8 @@ class Importer {
         return nodes_.constant(value.constant);
       case NodeKind::cast:
         return nodes_.cast(add(*value.operands[0]), value.cast);
+      case NodeKind::reduction:
+        return nodes_.reduction(add(*value.operands[0]), value.reduction);
       case NodeKind::operation:
         break;
     }
@@ -107,6 +109,14 @@ void check_names(const Graph& graph) {
              "give the result another name");
 }
 
+void check_block_reductions(const Graph& graph) {
+  const auto count = std::ranges::count(graph.nodes, NodeKind::reduction, &Node::kind);
+  if (std::cmp_greater(count, most_block_reductions) ||
+      static_cast<std::size_t>(count) + graph.inputs.size() > most_inputs)
+    refuse("at most " + std::to_string(most_block_reductions) + " reductions of blocks",
+           std::to_string(count), "split the program");
+}
+
 }  // namespace
 
 Graph make_graph(std::span<const Result> results) {
@@ -118,7 +128,7 @@ Graph make_graph(std::span<const Result> results) {
     check_result(result);
     const NodeId value = nodes.number(importer.add(*result.value.value()));
     outputs.push_back({result.name, value, result.reduction});
-    rewrite_reduction(nodes, outputs.back());
+    rewrite_reduction(nodes, outputs.back().value, outputs.back().reduction);
   }
   std::ranges::sort(outputs, stands_before);
   Graph graph;
@@ -126,6 +136,7 @@ Graph make_graph(std::span<const Result> results) {
   for (Output& output : outputs) output.value = renumbering.add(output.value);
   graph.outputs = std::move(outputs);
   check_names(graph);
+  check_block_reductions(graph);
   graph.text = print(graph);
   return graph;
 }
@@ -142,7 +153,11 @@ std::vector<Result> results_of(const Graph& graph, const Expression& accumulator
       values.push_back(accumulator);
       continue;
     }
-    Expressed value{.kind = node.kind, .op = node.op, .constant = node.constant, .cast = node.cast};
+    Expressed value{.kind = node.kind,
+                    .op = node.op,
+                    .constant = node.constant,
+                    .cast = node.cast,
+                    .reduction = node.reduction};
     if (node.kind == NodeKind::input) value.name = graph.inputs[node.input];
     for (std::size_t at = 0; at < 3; ++at) {
       value.operands[at] = operand_of(node, at);

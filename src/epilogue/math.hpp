@@ -3,7 +3,9 @@
 // under the same names.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace gemmery::epilogue::math {
 
@@ -91,6 +93,32 @@ T gelu_tanh_gate(T x) {
 template <class T>
 T log1p_exp_minus(T x) {
   return std::log1p(std::exp(-x));
+}
+
+// --- scales of microscaling formats, from a block's largest magnitude x and the largest number y
+// of its elements' type. They are e8m0's numbers: 2^-127 to 2^127, NaN where an operand is NaN.
+// Exact.
+
+// 2^exponent within e8m0.
+template <class T>
+T mx_scale_of(T exponent) {
+  return std::ldexp(T(1), static_cast<int>(std::clamp(exponent, T(-127), T(127))));
+}
+// The power of two below x, by that below y.
+template <class T>
+T mx_floor(T x, T y) {
+  if (x != x || y != y) return std::numeric_limits<T>::quiet_NaN();
+  if (x == 0 || std::isinf(y)) return mx_scale_of(T(-127));
+  if (y == 0 || std::isinf(x)) return mx_scale_of(T(127));
+  return mx_scale_of(std::logb(x) - std::logb(y));
+}
+// The least power of two p for which p |y| >= |x|.
+template <class T>
+T mx_rceil(T x, T y) {
+  if (x != x || y != y || x == 0 || y == 0 || std::isinf(x) || std::isinf(y)) return mx_floor(x, y);
+  int of_x = 0, of_y = 0;
+  const bool is_above = std::fabs(std::frexp(x, &of_x)) > std::fabs(std::frexp(y, &of_y));
+  return mx_scale_of(static_cast<T>(of_x - of_y + (is_above ? 1 : 0)));
 }
 
 }  // namespace gemmery::epilogue::math

@@ -32,6 +32,9 @@ std::uint64_t hash_of(const Node& node) {
       mix(static_cast<std::uint64_t>(node.kind), static_cast<std::uint64_t>(node.op));
   for (const NodeId x : node.operands) hash = mix(hash, x);
   hash = mix(hash, node.input);
+  hash = mix(hash, static_cast<std::uint64_t>(node.reduction.kind));
+  hash = mix(hash, static_cast<std::uint64_t>(node.reduction.block.rows) << 32 |
+                       static_cast<std::uint32_t>(node.reduction.block.columns));
   hash = mix(hash, std::bit_cast<std::uint64_t>(node.constant));
   return mix(hash, static_cast<std::uint64_t>(node.cast.dtype) << 16 |
                        static_cast<std::uint64_t>(node.cast.rounding) << 8 |
@@ -59,6 +62,12 @@ int compare_casts(const CastRule& a, const CastRule& b) {
   return compare(a.overflow, b.overflow);
 }
 
+int compare_reductions(const BlockReduction& a, const BlockReduction& b) {
+  if (a.kind != b.kind) return compare(a.kind, b.kind);
+  if (a.block.rows != b.block.rows) return compare(a.block.rows, b.block.rows);
+  return compare(a.block.columns, b.block.columns);
+}
+
 // Orders sums as accum + bias + 1, and products as 2 * alpha * accum.
 int place_in_sum(const Node& node) {
   switch (node.kind) {
@@ -66,6 +75,7 @@ int place_in_sum(const Node& node) {
       return 0;
     case NodeKind::operation:
     case NodeKind::cast:
+    case NodeKind::reduction:
       return 1;
     case NodeKind::input:
       return 2;
@@ -85,6 +95,7 @@ int place_in_product(const Node& node) {
       return 2;
     case NodeKind::operation:
     case NodeKind::cast:
+    case NodeKind::reduction:
       return 3;
   }
   return 4;
@@ -140,6 +151,12 @@ NodeId Nodes::cast(NodeId x, const CastRule& rule) {
   // Rounding twice to one type equals rounding once.
   if (nodes_[x].kind == NodeKind::cast && nodes_[x].cast == rule) return x;
   return unique({.kind = NodeKind::cast, .operands = {x, no_node, no_node}, .cast = rule});
+}
+
+NodeId Nodes::reduction(NodeId x, BlockReduction reduction) {
+  rewrite_reduction(*this, x = number(x), reduction.kind);
+  return unique(
+      {.kind = NodeKind::reduction, .operands = {x, no_node, no_node}, .reduction = reduction});
 }
 
 NodeId Nodes::number(NodeId x) {
@@ -198,6 +215,8 @@ int Nodes::order(NodeId a, NodeId b) const {
     if (x.kind != y.kind) return compare(x.kind, y.kind);
     if (x.kind == NodeKind::operation && x.op != y.op)
       return row_of(x.op).name.compare(row_of(y.op).name);
+    if (x.kind == NodeKind::reduction && x.reduction != y.reduction)
+      return compare_reductions(x.reduction, y.reduction);
     if (x.operands == y.operands) return compare_casts(x.cast, y.cast);
     const auto [left, right] = std::ranges::mismatch(x.operands, y.operands);
     a = *left;

@@ -25,6 +25,8 @@ class Nodes {
   NodeId constant(double value);
   NodeId input(std::string_view name);
   NodeId cast(NodeId x, const CastRule& rule);
+  // Of numbers, in its simplest form.
+  NodeId reduction(NodeId x, BlockReduction reduction);
   // The operation, or its simplification by the rules of rewrite.hpp. Truth values used as numbers
   // are written as where(x, 1, 0).
   NodeId operation(Operation operation);

@@ -60,6 +60,11 @@ const PrintedInfix* infix_of(Op op) {
   return nullptr;
 }
 
+std::string_view name_of(Reduction reduction) {
+  constexpr std::string_view names[] = {"", "sum", "max", "min", "amax"};
+  return names[static_cast<std::size_t>(reduction)];
+}
+
 // Deeper pieces are split by a name, so that the text can be parsed again: the parser limits nested
 // parentheses.
 constexpr int deepest_piece = 24;
@@ -85,7 +90,7 @@ class Printer {
  private:
   bool is_leaf(NodeId id) const {
     const NodeKind kind = graph_.nodes[id].kind;
-    return kind != NodeKind::operation && kind != NodeKind::cast;
+    return kind != NodeKind::operation && kind != NodeKind::cast && kind != NodeKind::reduction;
   }
 
   // Marks nodes whose text would nest too deeply above named ones.
@@ -115,10 +120,7 @@ class Printer {
   void state(const Output& output) {
     const NodeId id = output.value;
     if (output.reduction != Reduction::none) {
-      constexpr std::string_view functions[] = {"", "sum", "max", "min", "amax"};
-      append(output.name,
-             fmt::format("{}({})", functions[static_cast<std::size_t>(output.reduction)],
-                         reference(id)));
+      append(output.name, fmt::format("{}({})", name_of(output.reduction), reference(id)));
     } else if (is_leaf(id) || !names_[id].empty()) {
       append(output.name, reference(id));
     } else {
@@ -166,6 +168,8 @@ class Printer {
                 std::signbit(node.constant) ? Binding::sign : Binding::atom};
       case NodeKind::cast:
         return {cast_text(node)};
+      case NodeKind::reduction:
+        return {reduction_text(node)};
       case NodeKind::operation:
         break;
     }
@@ -176,6 +180,12 @@ class Printer {
     return fmt::format("cast({}, {}{}{})", reference(node.operands[0]), alias(node.cast.dtype),
                        node.cast.rounding == Rounding::toward_zero ? ", toward_zero" : "",
                        node.cast.overflow == Overflow::saturate ? ", saturate" : "");
+  }
+
+  std::string reduction_text(const Node& node) {
+    return fmt::format("block_{}({}, {}, {})", name_of(node.reduction.kind),
+                       reference(node.operands[0]), node.reduction.block.rows,
+                       node.reduction.block.columns);
   }
 
   Piece operation(const Node& node) {

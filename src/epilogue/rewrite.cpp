@@ -216,12 +216,12 @@ Rewritten rewrite(Nodes& nodes, const Operation& operation) {
   return {};
 }
 
-void rewrite_reduction(const Nodes& nodes, Output& output) {
-  if (output.reduction == Reduction::max && nodes.is_operation(output.value, Op::abs))
-    output.reduction = Reduction::amax;
-  if (output.reduction != Reduction::amax) return;
-  while (nodes.is_operation(output.value, Op::abs) || nodes.is_operation(output.value, Op::negate))
-    output.value = nodes[output.value].operands[0];
+void rewrite_reduction(const Nodes& nodes, NodeId& value, Reduction& reduction) {
+  if (reduction == Reduction::max && nodes.is_operation(value, Op::abs))
+    reduction = Reduction::amax;
+  if (reduction != Reduction::amax) return;
+  while (nodes.is_operation(value, Op::abs) || nodes.is_operation(value, Op::negate))
+    value = nodes[value].operands[0];
 }
 
 }  // namespace gemmery::epilogue

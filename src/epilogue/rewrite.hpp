@@ -15,7 +15,7 @@ namespace gemmery::epilogue {
 std::optional<NodeId> rewrite(Nodes& nodes, const Operation& operation);
 
 // max(abs(x)) is amax(x), which ignores signs; over no elements it is then 0, not -infinity.
-void rewrite_reduction(const Nodes& nodes, Output& output);
+void rewrite_reduction(const Nodes& nodes, NodeId& value, Reduction& reduction);
 
 // Throws Error: invalid_argument for a missing D, a repeated or invalid name, a reduced D, or a
 // name that is both read and assigned; unsupported for too many nodes or names.

@@ -48,6 +48,8 @@ bool is_whole(const Node& node, const WholeInputs& read, const std::vector<bool>
       return std::trunc(node.constant) == node.constant;
     case NodeKind::cast:
       return is_integer(node.cast.dtype) || before[node.operands[0]];
+    case NodeKind::reduction:
+      return before[node.operands[0]];
     case NodeKind::operation:
       return makes_whole(node.op) ||
              (keeps_whole(node.op) && std::ranges::all_of(node.operands, is_whole_operand));

@@ -64,6 +64,7 @@ std::vector<Known> evaluate_zeros(const Graph& graph, const std::vector<bool>& a
                              : std::nullopt);
         break;
       case NodeKind::cast:
+      case NodeKind::reduction:
         values.push_back(std::nullopt);
         break;
       case NodeKind::operation:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "epilogue/blocks.hpp"
 #include "epilogue/graph.hpp"
 
 namespace gemmery::kernel {
@@ -23,6 +24,9 @@ bool serves_operand(const EpilogueOperandRule& own, const EpilogueOperandRule& a
 
 std::string operand_text(const EpilogueOperandRule& rule) {
   if (rule.is_number) return "a number";
+  if (rule.block != epilogue::one_element)
+    return std::string(alias(rule.dtype)) + " for blocks of " + epilogue::block_text(rule.block) +
+           ", " + std::string(name(rule.layout));
   std::string dims;
   for (const auto& [varies, name] :
        {std::pair{rule.varies_l, "l"}, {rule.varies_m, "m"}, {rule.varies_n, "n"}})
@@ -40,6 +44,8 @@ std::string node_text(const epilogue::Graph& graph, const epilogue::Node& node) 
       return std::string(epilogue::row_of(node.op).name);
     case epilogue::NodeKind::cast:
       return "cast to " + std::string(name(node.cast.dtype));
+    case epilogue::NodeKind::reduction:
+      return "reduction of blocks of " + epilogue::block_text(node.reduction.block);
     case epilogue::NodeKind::input:
       return graph.inputs[node.input];
     case epilogue::NodeKind::constant:

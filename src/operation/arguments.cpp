@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "operation/block_results.hpp"
 #include "operation/companions.hpp"
 #include "operation/convolution.hpp"
 #include "operation/epilogue_operands.hpp"
@@ -214,6 +215,7 @@ void GemmArguments::bind(DType accumulator_type, const GemmOptions& given, const
 }
 
 void GemmArguments::bind_epilogue(const EpilogueArguments& epilogue, const Tensor& domain) {
+  operation::check_block_form(epilogue.program(), problem_);
   epilogue_operands_ = operation::view_operands(epilogue, domain);
   for (EpilogueOperand& operand : epilogue_operands_) {
     if (auto* const tensor = std::get_if<Tensor>(&operand.value)) drop_groups(*tensor, out_);

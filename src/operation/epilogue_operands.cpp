@@ -8,7 +8,10 @@
 #include <span>
 
 #include "core/number.hpp"
+#include "epilogue/blocks.hpp"
 #include "epilogue/graph.hpp"
+#include "operation/block_results.hpp"
+#include "operation/companions.hpp"
 #include "operation/overlap.hpp"
 #include "operation/refusal.hpp"
 
@@ -129,6 +132,32 @@ Tensor view_result(const Place& place, const Tensor& tensor, const Tensor& out, 
   return with_three_dimensions(tensor);
 }
 
+Tensor view_swizzled_blocks(const Place& place, const Tensor& tensor, const MatrixExtents& own) {
+  if (tensor.element_count() != own.batch * own.columns || !has_packed_elements(tensor))
+    place.refuse(std::to_string(own.columns) +
+                     " packed values for each matrix: rows rounded up to "
+                     "128, times blocks rounded up to 4",
+                 to_string(tensor));
+  const std::array shape{own.batch, own.rows, own.columns};
+  return with_strides(tensor, shape, {own.columns, 0, 1});
+}
+
+// A result for blocks of out.
+Tensor view_blocks(const Place& place, const Tensor& tensor, ScaleLayout layout,
+                   const MatrixExtents& own) {
+  if (tensor.has_pointers())
+    place.refuse("one tensor for the values of blocks", "a batch by pointers", {},
+                 ErrorKind::unsupported);
+  if (layout != ScaleLayout::strided) return view_swizzled_blocks(place, tensor, own);
+  const std::array shape{own.batch, own.rows, own.columns};
+  bool fits = tensor.rank() <= 3;
+  for (int d = 0; fits && d < 3; ++d)
+    fits = dimension_of(tensor, d).extent == shape[static_cast<std::size_t>(d)];
+  if (!fits)
+    place.refuse("a value for each block, " + shape_text(shape), shape_text(tensor.shape()));
+  return with_three_dimensions(tensor);
+}
+
 // --- rules --------------------------------------------------------------------------------------
 
 Adjacent adjacency_of(const MatrixType& type) {
@@ -157,6 +186,28 @@ void check_reduced_result(const Place& place, const MatrixType& type,
                "(M, 1) takes a value for every row, (N,) for every column, (1,) one for all");
 }
 
+// A result for blocks is stored value by value.
+EpilogueOperandRule rule_of_blocks(const EpilogueMatrix& matrix, epilogue::Block block) {
+  return {.name = matrix.name,
+          .is_output = true,
+          .dtype = matrix.type.dtype,
+          .varies_l = true,
+          .varies_m = block.rows != 0,
+          .varies_n = block.columns != 0,
+          .alignment = matrix.type.alignment,
+          .layout = matrix.layout,
+          .block = block};
+}
+
+void check_layout(const Place& place, ScaleLayout layout, epilogue::Block block) {
+  if (layout == ScaleLayout::strided) return;
+  const bool is_scale = block != epilogue::one_element && (block.rows == 1 || block.columns == 1);
+  if (!is_scale)
+    place.refuse("a value of blocks of one row, or of one column, in the layout swizzled_128x4",
+                 block == epilogue::one_element ? "one that is stored for every element"
+                                                : "blocks of " + epilogue::block_text(block));
+}
+
 EpilogueOperandRule rule_of(const EpilogueMatrix& matrix, bool is_result, bool is_reduced) {
   EpilogueOperandRule rule{.name = matrix.name, .is_number = matrix.is_number};
   if (matrix.is_number) return rule;
@@ -172,10 +223,11 @@ EpilogueOperandRule rule_of(const EpilogueMatrix& matrix, bool is_result, bool i
   return rule;
 }
 
-void check_type(const Place& place, DType dtype) {
-  if (number::is_host_number(dtype)) return;
+void check_type(const Place& place, DType dtype, bool is_result) {
+  if (number::is_host_number(dtype) || (is_result && dtype == DType::float8_e8m0fnu)) return;
   place.refuse("an element type that is a number by itself", std::string(name(dtype)),
-               "scales and packed 4-bit types belong to scaled_gemm", ErrorKind::unsupported);
+               "results may be e8m0; operands with scales and packed types are A and B",
+               ErrorKind::unsupported);
 }
 
 }  // namespace
@@ -187,10 +239,13 @@ epilogue::Reduction reduction_of(const epilogue::Program& program,
   return found == outputs.end() ? epilogue::Reduction::none : found->reduction;
 }
 
-MatrixType settle_alignment(MatrixType type) noexcept {
-  if (adjacency_of(type) == Adjacent::none)
-    type.alignment = static_cast<std::uint8_t>(byte_width(type.dtype));
+MatrixType with_own_alignment(MatrixType type) noexcept {
+  type.alignment = static_cast<std::uint8_t>(byte_width(type.dtype));
   return type;
+}
+
+MatrixType settle_alignment(MatrixType type) noexcept {
+  return adjacency_of(type) == Adjacent::none ? with_own_alignment(type) : type;
 }
 
 bool is_contiguous_along(const MatrixType& type, std::optional<Ragged> ragged) noexcept {
@@ -209,9 +264,20 @@ DescribedEpilogue describe_epilogue(const epilogue::Program& program,
     const bool is_result = i >= program.inputs().size();
     const bool is_reduced =
         is_result && reduction_of(program, matrix.name) != epilogue::Reduction::none;
+    const Place place(program, matrix.name);
+    if (is_result) {
+      const epilogue::Block block = block_of_result(program, matrices, matrix.name);
+      check_layout(place, matrix.layout, block);
+      if (block != epilogue::one_element) {
+        check_type(place, matrix.type.dtype, true);
+        described.operands.push_back(with_own_alignment(matrix.type));
+        rules.operands.push_back(
+            rule_of_blocks({matrix.name, false, described.operands.back(), matrix.layout}, block));
+        continue;
+      }
+    }
     if (!matrix.is_number) {
-      const Place place(program, matrix.name);
-      check_type(place, matrix.type.dtype);
+      check_type(place, matrix.type.dtype, is_result);
       if (is_reduced) check_reduced_result(place, matrix.type, extents);
       if (is_result && !is_reduced) check_full_result(place, matrix.type, extents);
     }
@@ -241,6 +307,42 @@ bool is_linear_combination(const EpilogueArguments& epilogue) noexcept {
   return holds_number("alpha", true) && holds_number("beta", true) && holds_number("C", false);
 }
 
+namespace {
+
+MatrixExtents extents_of_out(const Tensor& out) {
+  return {out.extent(0), out.extent(1), out.extent(2)};
+}
+
+EpilogueMatrix matrix_of(const EpilogueOperand& view, bool is_reduced) {
+  const auto* const tensor = std::get_if<Tensor>(&view.value);
+  if (tensor == nullptr) return {.name = view.name, .is_number = true};
+  return {.name = view.name,
+          .type = is_reduced ? reduced_matrix_type(*tensor) : matrix_type(*tensor),
+          .layout = view.layout};
+}
+
+// The matrices of the program's inputs, which views begin with.
+std::vector<EpilogueMatrix> input_matrices(const std::vector<EpilogueOperand>& views,
+                                           const epilogue::Program& program) {
+  std::vector<EpilogueMatrix> matrices;
+  for (std::size_t i = 0; i < program.inputs().size(); ++i)
+    matrices.push_back(matrix_of(views[i], false));
+  return matrices;
+}
+
+Tensor view_any_result(const Place& place, const EpilogueOperand& operand, const Tensor& out,
+                       const epilogue::Program& program, epilogue::Block block) {
+  const Tensor& tensor = std::get<Tensor>(operand.value);
+  check_layout(place, operand.layout, block);
+  if (block != epilogue::one_element)
+    return view_blocks(place, tensor, operand.layout,
+                       block_extents(block, operand.layout, extents_of_out(out)));
+  return view_result(place, tensor, out,
+                     reduction_of(program, operand.name) != epilogue::Reduction::none);
+}
+
+}  // namespace
+
 std::vector<EpilogueOperand> view_operands(const EpilogueArguments& epilogue, const Tensor& out) {
   const epilogue::Program& program = epilogue.program();
   const std::size_t results = program.inputs().size();
@@ -249,12 +351,16 @@ std::vector<EpilogueOperand> view_operands(const EpilogueArguments& epilogue, co
     auto* const tensor = std::get_if<Tensor>(&views[i].value);
     if (tensor == nullptr) continue;
     const Place place(program, views[i].name);
-    const bool is_reduced = reduction_of(program, views[i].name) != epilogue::Reduction::none;
     const std::string label = "epilogue operand " + views[i].name;
-    check_type(place, tensor->dtype());
+    check_type(place, tensor->dtype(), i >= results);
     check_pointer_count(label, *tensor, out.extent(0));
-    *tensor = i < results ? view_input(place, *tensor, out)
-                          : view_result(place, *tensor, out, is_reduced);
+    if (i < results) {
+      *tensor = view_input(place, *tensor, out);
+    } else {
+      const epilogue::Block block =
+          block_of_result(program, input_matrices(views, program), views[i].name);
+      *tensor = view_any_result(place, views[i], out, program, block);
+    }
     check_device(label, *tensor, out.device());
     check_memory(label, *tensor);
     if (i >= results && has_self_overlap(*tensor))
@@ -265,17 +371,12 @@ std::vector<EpilogueOperand> view_operands(const EpilogueArguments& epilogue, co
 
 std::vector<EpilogueMatrix> matrices_of(const std::vector<EpilogueOperand>& views,
                                         const epilogue::Program& program) {
-  const auto type_of = [&](const Tensor& tensor, std::string_view name) {
-    const bool is_reduced = reduction_of(program, name) != epilogue::Reduction::none;
-    return is_reduced ? reduced_matrix_type(tensor) : matrix_type(tensor);
-  };
-  std::vector<EpilogueMatrix> matrices;
-  matrices.reserve(views.size());
-  for (const EpilogueOperand& view : views) {
-    const auto* const tensor = std::get_if<Tensor>(&view.value);
-    matrices.push_back({.name = view.name,
-                        .is_number = tensor == nullptr,
-                        .type = tensor == nullptr ? MatrixType{} : type_of(*tensor, view.name)});
+  std::vector<EpilogueMatrix> matrices = input_matrices(views, program);
+  for (std::size_t i = matrices.size(); i < views.size(); ++i) {
+    const bool is_reduced =
+        reduction_of(program, views[i].name) != epilogue::Reduction::none ||
+        block_of_result(program, matrices, views[i].name) != epilogue::one_element;
+    matrices.push_back(matrix_of(views[i], is_reduced));
   }
   return matrices;
 }

@@ -22,7 +22,11 @@ struct EpilogueMatrix {
   std::string name;
   bool is_number = false;
   MatrixType type = {};
+  ScaleLayout layout = ScaleLayout::strided;
 };
+
+// Aligned to an element's width.
+MatrixType with_own_alignment(MatrixType type) noexcept;
 
 // If elements are not contiguous, they are read one by one. Their alignment is then an element's
 // width, so that one kernel serves every alignment.

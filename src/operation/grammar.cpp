@@ -18,6 +18,7 @@
 
 #include "epilogue/expression_parser.hpp"
 #include "epilogue/graph.hpp"
+#include "operation/block_results.hpp"
 #include "operation/companions.hpp"
 #include "operation/epilogue_operands.hpp"
 #include "operation/grammar_conv.hpp"
@@ -297,11 +298,6 @@ void check_bindings(const Fields& fields) {
   }
 }
 
-Role role_of(const epilogue::Program& program, std::string_view name) {
-  const bool is_reduced = operation::reduction_of(program, name) != epilogue::Reduction::none;
-  return is_reduced ? Role::reduced : Role::epilogue;
-}
-
 // Binds the program's inputs and results, in its order.
 void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
   GemmProblem& problem = line.problem;
@@ -309,6 +305,7 @@ void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
   const epilogue::Program program = stored_program(*fields.program, fields.bindings);
   std::vector<std::string> names = program.inputs();
   const std::size_t results = names.size();
+  operation::check_block_form(program, problem);
   for (std::string& name : results_beside_d(program)) names.push_back(std::move(name));
   check_bindings(fields);
   std::vector<EpilogueMatrix> matrices;
@@ -317,13 +314,10 @@ void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
     const std::optional<double> number = read_scalar(binding);
     if (number && i >= results) refuse(binding.word, "a tensor to store a result to");
     if (number) line.numbers.push_back(*number);
-    matrices.push_back(
-        {.name = names[i],
-         .is_number = number.has_value(),
-         .type = number ? MatrixType{}
-                        : read_addend(
-                              read_operand(binding.word, role_of(program, names[i]), binding.value),
-                              problem)});
+    matrices.push_back(number
+                           ? EpilogueMatrix{.name = names[i], .is_number = true}
+                           : grammar::read_epilogue_tensor({names[i], binding.word, binding.value},
+                                                           program, matrices, problem));
   }
   operation::DescribedEpilogue described =
       operation::describe_epilogue(program, matrices, extents, operation::ragged_of_out(problem));
@@ -407,10 +401,9 @@ std::string epilogue_text(const ProblemLine& line) {
                 ? " epilogue."
                 : " ";
     text += rule.name + "=";
-    text +=
-        rule.is_number
-            ? number_text(problem, number < line.numbers.size() ? line.numbers[number] : 1)
-            : addend_text(problem.epilogue_operands[i], problem, role_of(rules.program, rule.name));
+    text += rule.is_number
+                ? number_text(problem, number < line.numbers.size() ? line.numbers[number] : 1)
+                : grammar::epilogue_operand_text(problem, i);
     number += rule.is_number ? 1 : 0;
   }
   return text;

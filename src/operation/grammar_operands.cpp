@@ -12,7 +12,9 @@
 #include "core/arithmetic.hpp"
 #include "core/invariant.hpp"
 #include "epilogue/expression_parser.hpp"
-#include "operation/epilogue_operands.hpp"
+#include "operation/block_results.hpp"
+#include "operation/grammar_groups.hpp"
+#include "operation/groups.hpp"
 
 namespace gemmery::grammar {
 namespace {
@@ -81,6 +83,8 @@ bool is_power_of_two_up_to_16(std::int64_t value) {
 void apply_dims(const OperandWords& operand, MatrixType& matrix, const MatrixExtents& extents) {
   if (!operand.dims) return;
   const std::string& dims = *operand.dims;
+  if (operand.role == Role::blocks)
+    refuse(operand.word, "no dims: a value for each block that the epilogue reduces");
   if (operand.role == Role::matrix)
     refuse(operand.word, "dims in brackets on c= and on operands of an epilogue only");
   const bool has_batch = dims.starts_with("l,") || dims == "l";
@@ -98,7 +102,7 @@ void apply_dims(const OperandWords& operand, MatrixType& matrix, const MatrixExt
 // reductions.
 void check_pointers(const OperandWords& operand) {
   if (operand.batch) refuse(operand.word, "either batch= or pointers");
-  if (operand.role == Role::reduced)
+  if (operand.role == Role::reduced || operand.role == Role::blocks)
     refuse(operand.word, "no pointers for the result of a reduction", {}, ErrorKind::unsupported);
   if (operand.dims && !operand.dims->starts_with("l"))
     refuse(operand.word, "pointers with [l,m,n], [l,m], [l,n] or [l,1]");
@@ -118,8 +122,8 @@ MatrixExtents without_zeros(MatrixExtents extents) {
 }
 
 MatrixType make_matrix(const OperandWords& operand, const MatrixExtents& extents_of_out) {
-  const MatrixExtents extents =
-      operand.role == Role::reduced ? without_zeros(extents_of_out) : extents_of_out;
+  const bool is_own = operand.role == Role::reduced || operand.role == Role::blocks;
+  const MatrixExtents extents = is_own ? without_zeros(extents_of_out) : extents_of_out;
   MatrixType matrix = packed_matrix(operand.dtype, operand.layout, extents);
   apply_dims(operand, matrix, extents);
   if (operand.leading) {
@@ -136,10 +140,14 @@ MatrixType make_matrix(const OperandWords& operand, const MatrixExtents& extents
   if (operand.batch) matrix.batch_stride = *operand.batch;
   if (operand.has_pointers) check_pointers(operand);
   if (operand.has_pointers) matrix.batch_stride = by_pointers;
-  matrix = operand.role == Role::reduced
-               ? operation::normalize_reduced(matrix, own_extents(matrix, extents_of_out))
-               : normalize(matrix, extents);
+  if (operand.role == Role::reduced)
+    matrix = operation::normalize_reduced(matrix, own_extents(matrix, extents_of_out));
+  else if (operand.role == Role::blocks)
+    matrix = operation::normalize_reduced(matrix, extents_of_out);
+  else
+    matrix = normalize(matrix, extents);
   matrix.alignment = alignment_of(0, matrix);
+  if (operand.role == Role::blocks) matrix = operation::with_own_alignment(matrix);
   const bool is_epilogues = operand.role == Role::epilogue || operand.role == Role::reduced;
   if (is_epilogues) matrix = operation::settle_alignment(matrix);
   const std::uint8_t natural = matrix.alignment;
@@ -161,6 +169,7 @@ MatrixType make_matrix(const OperandWords& operand, const MatrixExtents& extents
 std::string spell(const OperandWords& operand) {
   std::string text{alias(operand.dtype)};
   if (operand.layout == Layout::column) text += ":c";
+  if (operand.values_layout != ScaleLayout::strided) text += ":swizzled";
   if (operand.dims) text += "[" + *operand.dims + "]";
   if (operand.leading) text += fmt::format("/ld={}", *operand.leading);
   if (operand.strides)
@@ -194,7 +203,7 @@ std::vector<OperandWords> spellings(const MatrixType& matrix, const MatrixExtent
   OperandWords column = plain;
   column.layout = Layout::column;
   list.push_back(column);
-  if (role != Role::matrix) {
+  if (role != Role::matrix && role != Role::blocks) {
     const bool has_batch = matrix.batch_stride != 0;
     for (const char* const dims : {"n", "m", "1"}) {
       list.push_back(plain);
@@ -273,7 +282,10 @@ OperandWords read_operand(const Word& word, Role role, std::string_view value) {
   }
   if (const std::size_t colon = head.find(':'); colon != std::string_view::npos) {
     const std::string_view major = head.substr(colon + 1);
-    if (major != "r" && major != "c") refuse(word, "\":r\" (row major) or \":c\" (column major)");
+    if (major == "swizzled" && role == Role::blocks)
+      operand.values_layout = ScaleLayout::swizzled_128x4;
+    else if (major != "r" && major != "c")
+      refuse(word, "\":r\" (row major) or \":c\" (column major)");
     operand.layout = major == "c" ? Layout::column : Layout::row;
     head = head.substr(0, colon);
   }
@@ -302,6 +314,54 @@ std::string matrix_text(const MatrixType& matrix, const MatrixExtents& extents, 
     if (const auto text = complete(spelling, matrix, extents)) return *text;
   }
   abort_on_bug("an operand's strides do not spell themselves");
+}
+
+namespace {
+
+// A result of the epilogue for blocks of out.
+operation::EpilogueMatrix read_blocks(const NamedWord& named, epilogue::Block block,
+                                      const MatrixExtents& out) {
+  const OperandWords words = read_operand(named.word, Role::blocks, named.value);
+  const bool is_swizzled = words.values_layout != ScaleLayout::strided;
+  if (is_swizzled && (words.leading || words.strides || words.batch))
+    refuse(named.word, "no strides beside :swizzled, which is packed");
+  return {.name = named.name,
+          .type = read_matrix(words, operation::block_extents(block, words.values_layout, out)),
+          .layout = words.values_layout};
+}
+
+Role role_of(const epilogue::Program& program, std::string_view name) {
+  const bool is_reduced = operation::reduction_of(program, name) != epilogue::Reduction::none;
+  return is_reduced ? Role::reduced : Role::epilogue;
+}
+
+}  // namespace
+
+operation::EpilogueMatrix read_epilogue_tensor(const NamedWord& named,
+                                               const epilogue::Program& program,
+                                               const std::vector<operation::EpilogueMatrix>& before,
+                                               const GemmProblem& problem) {
+  const bool is_result = before.size() >= program.inputs().size();
+  const epilogue::Block block =
+      is_result ? operation::block_of_result(program, before, named.name) : epilogue::one_element;
+  if (block != epilogue::one_element)
+    return read_blocks(named, block, operation::product_extents(problem).out);
+  const OperandWords words = read_operand(named.word, role_of(program, named.name), named.value);
+  return {.name = named.name, .type = read_addend(words, problem)};
+}
+
+std::string epilogue_operand_text(const GemmProblem& problem, std::size_t operand) {
+  const EpilogueRules& rules = rules_of(problem.epilogue);
+  const EpilogueOperandRule& rule = rules.operands[operand];
+  const MatrixType& matrix = problem.epilogue_operands[operand];
+  if (rule.block == epilogue::one_element)
+    return addend_text(matrix, problem, role_of(rules.program, rule.name));
+  const MatrixExtents own =
+      operation::block_extents(rule.block, rule.layout, operation::product_extents(problem).out);
+  if (rule.layout == ScaleLayout::strided) return matrix_text(matrix, own, Role::blocks);
+  OperandWords words = packed_operand(Role::blocks, matrix.dtype);
+  words.values_layout = rule.layout;
+  return spell(words);
 }
 
 }  // namespace gemmery::grammar

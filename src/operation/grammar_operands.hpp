@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gemmery/problem.hpp>
+#include <gemmery/scale_layout.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "operation/epilogue_operands.hpp"
 #include "operation/grammar_words.hpp"
 #include "operation/matrix.hpp"
 
@@ -24,6 +26,7 @@ enum class Role : std::uint8_t {
   addend,    // C
   epilogue,  // a tensor of the epilogue
   reduced,   // a result of the epilogue that is a reduction
+  blocks,    // a result of the epilogue for blocks of out
   tensor,    // A, B, out of a convolution
 };
 
@@ -37,7 +40,8 @@ struct OperandWords {
   std::optional<std::string> dims = {};
   std::optional<std::int64_t> leading = {};
   std::optional<std::int64_t> batch = {};
-  bool has_pointers = false;  // instead of a batch stride
+  ScaleLayout values_layout = ScaleLayout::strided;  // of a result for blocks
+  bool has_pointers = false;                         // instead of a batch stride
   std::optional<std::int64_t> alignment = {};
   std::optional<std::pair<std::int64_t, std::int64_t>> strides = {};  // of rows, of columns
   std::vector<std::int64_t> outer_strides = {};  // of a tensor: all except that of its channels
@@ -59,5 +63,20 @@ MatrixType read_matrix(const OperandWords& operand, const MatrixExtents& extents
 // matrix per batch where out has none.
 std::string matrix_text(const MatrixType& matrix, const MatrixExtents& extents,
                         Role role = Role::matrix, bool names_batch = false);
+
+// A tensor of the epilogue: its name, and the word that binds it.
+struct NamedWord {
+  std::string name;
+  Word word;
+  std::string_view value;
+};
+// `before`: the program's inputs, if this is a result.
+operation::EpilogueMatrix read_epilogue_tensor(const NamedWord& named,
+                                               const epilogue::Program& program,
+                                               const std::vector<operation::EpilogueMatrix>& before,
+                                               const GemmProblem& problem);
+
+// The spelling of a tensor of the problem's epilogue.
+std::string epilogue_operand_text(const GemmProblem& problem, std::size_t operand);
 
 }  // namespace gemmery::grammar

@@ -293,7 +293,7 @@ GemmArguments GroupSlicer::operator()(const GroupSlice& slice) const {
   own.problem_.out = matrix_type(own.out_);
   if (own.c_) own.problem_.c = matrix_type(*own.c_);
   for (std::size_t i = 0; i < own.epilogue_operands_.size(); ++i) {
-    auto& [operand, value] = own.epilogue_operands_[i];
+    auto& [operand, value, layout] = own.epilogue_operands_[i];
     auto* const tensor = std::get_if<Tensor>(&value);
     if (tensor == nullptr) continue;
     *tensor = is_reduced(problem, operand) ? reduced_part(*tensor, problem, box, slice.group)

@@ -86,7 +86,8 @@ EpilogueMatrix matrix_of(const std::string& name, const GemmProblem& problem,
   const auto rule = std::ranges::find(rules, name, &EpilogueOperandRule::name);
   return {.name = name,
           .is_number = rule->is_number,
-          .type = problem.epilogue_operands[static_cast<std::size_t>(rule - rules.begin())]};
+          .type = problem.epilogue_operands[static_cast<std::size_t>(rule - rules.begin())],
+          .layout = rule->layout};
 }
 
 std::vector<std::string> names_of(const epilogue::Program& program) {

@@ -39,10 +39,6 @@ std::optional<std::int32_t> parse_extent(std::string_view word) noexcept {
 
 }  // namespace
 
-std::string_view name(ScaleLayout layout) noexcept {
-  return layout == ScaleLayout::strided ? "strided" : "swizzled_128x4";
-}
-
 std::string to_string(ScaleBlock block) {
   if (block == scale_block::tensor) return "tensor";
   if (block == scale_block::row) return "row";

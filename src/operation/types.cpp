@@ -12,11 +12,11 @@
 namespace gemmery::operation {
 namespace {
 
-// Elements that share bytes are read, never written.
+// Elements that share bytes are read; of them only e2m1 is written, by programs.
 bool is_operand_type(std::string_view operand, DType dtype) {
   const bool is_product = operand == "A" || operand == "B";
   return dtype != DType::float8_e8m0fnu && dtype != DType::uint32 &&
-         (is_product || !is_packed(dtype));
+         (is_product || !is_packed(dtype) || (operand == "out" && dtype == DType::float4_e2m1fn));
 }
 
 std::string type_text(DType dtype) { return std::string(name(dtype)); }
@@ -131,13 +131,36 @@ int product_count(Math math) noexcept {
 void check_operand_type(std::string_view operand, DType dtype) {
   if (is_operand_type(operand, dtype)) return;
   refuse(operand, "an element type that a gemm takes by itself", type_text(dtype),
-         is_packed(dtype)                 ? "types of fewer than 8 bits are for A and B"
+         is_packed(dtype) ? "types of fewer than 8 bits are for A and B, e2m1 for out"
          : dtype == DType::float8_e8m0fnu ? "scales belong to an operand"
                                           : "",
          ErrorKind::unsupported);
 }
 
+namespace {
+
+// Two elements of out are a byte, which one thread stores.
+void check_packed_out(const GemmProblem& problem) {
+  const std::int64_t whole = whole_elements(problem.out.dtype);
+  if (whole == 1) return;
+  const std::string type = type_text(problem.out.dtype);
+  if (problem.epilogue == default_epilogue)
+    refuse("out", "an epilogue's program for results of " + type,
+           type + " with the default program",
+           "scale the accumulators to the type's range: D = accum * scale", ErrorKind::unsupported);
+  if (problem.groups || problem.convolution)
+    refuse("out", "elements of whole bytes with groups or a convolution", type, "",
+           ErrorKind::unsupported);
+  if (problem.out.column_stride != 1 && problem.n > 1)
+    refuse("out", "adjacent columns of results of " + type,
+           "a distance of " + std::to_string(problem.out.column_stride), "store it row by row",
+           ErrorKind::unsupported);
+}
+
+}  // namespace
+
 void check_packed_operands(const GemmProblem& problem) {
+  check_packed_out(problem);
   check_packed_operand("A", problem.a, problem, {Ragged::m, problem.a.row_stride},
                        problem.a.column_stride);
   check_packed_operand("B", problem.b, problem, {Ragged::n, problem.b.column_stride},

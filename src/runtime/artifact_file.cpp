@@ -273,7 +273,7 @@ Target read_target(Reader& reader) {
 StoredOperand read_operand(Reader& reader) {
   StoredOperand operand;
   operand.name = reader.name("operand of the epilogue");
-  operand.flags = reader.number_up_to<std::uint8_t>("operand's flags", 31);
+  operand.flags = reader.number_up_to<std::uint8_t>("operand's flags", 63);
   operand.dtype = reader.name("operand's dtype");
   if (!parse_dtype(operand.dtype))
     reader.refuse("operand's dtype", "the name of a dtype", operand.dtype);

@@ -12,12 +12,20 @@
 namespace gemmery::runtime {
 namespace {
 
-enum Flag : std::uint8_t { number = 1, output = 2, along_l = 4, along_m = 8, along_n = 16 };
+enum Flag : std::uint8_t {
+  number = 1,
+  output = 2,
+  along_l = 4,
+  along_m = 8,
+  along_n = 16,
+  swizzled = 32
+};
 
 std::uint8_t flags_of(const EpilogueOperandRule& rule) {
   return static_cast<std::uint8_t>((rule.is_number ? number : 0) | (rule.is_output ? output : 0) |
                                    (rule.varies_l ? along_l : 0) | (rule.varies_m ? along_m : 0) |
-                                   (rule.varies_n ? along_n : 0));
+                                   (rule.varies_n ? along_n : 0) |
+                                   (rule.layout == ScaleLayout::strided ? 0 : swizzled));
 }
 
 EpilogueOperandRule to_rule(const StoredOperand& operand) {
@@ -30,7 +38,8 @@ EpilogueOperandRule to_rule(const StoredOperand& operand) {
           .varies_m = has(along_m),
           .varies_n = has(along_n),
           .adjacent = static_cast<Adjacent>(operand.adjacent),
-          .alignment = operand.alignment};
+          .alignment = operand.alignment,
+          .layout = has(swizzled) ? ScaleLayout::swizzled_128x4 : ScaleLayout::strided};
 }
 
 }  // namespace

@@ -11,9 +11,9 @@ import unittest
 from grouped_rows_test import ROOT, TEST, rows_of
 
 PAGE = ROOT / "docs" / "scaled-rows.md"
-SOURCES = ["api/scaled_test.cpp", "api/scaled_rows_test.cpp", "api/scaled_groups_test.cpp", "providers/templates/sm80/mixed_emulated_test.cpp"]
+SOURCES = ["api/scaled_test.cpp", "api/scaled_rows_test.cpp", "api/scaled_groups_test.cpp", "api/quantised_test.cpp", "providers/templates/sm80/mixed_emulated_test.cpp"]
 
-# The properties of the rows, in short. Rows 47 and 48 (quantised outputs) are refused; 49 and 54 to 56 have no test yet.
+# The properties of the rows, in short. Rows 54 to 56 have no test yet.
 PROMISES = {
     32: "one scale for a tensor, of A and of B, negative or 0; 8-bit floats of both kinds",
     33: "a scale of the result and amax, which is taken before it",
@@ -30,6 +30,9 @@ PROMISES = {
     44: "MXFP4",
     45: "NVFP4 with scales of both levels",
     46: "MXFP8 times MXFP4, also grouped",
+    47: "results quantised to MXFP8: amax at 448 * 2^k, its neighbours, 0, subnormal, infinite, NaN; floor and rceil, by rows and by columns, linear and swizzled",
+    48: "results quantised to NVFP4 with a global scale: ties of e2m1, NaN, infinity",
+    49: "sums of positive 8-bit floats over 16384 and 65536 k, fast and promoted, in every tile of sm90",
     50: "integers of 4 bits in groups of k, with and without zero points",
     51: "integers of 8 bits with a scale for each channel, and zero points",
     52: "every code of 8-bit floats times 16-bit floats; NaN stays NaN",
@@ -63,7 +66,7 @@ def page():
         "",
         "Each row is a promise about [operands with scales](scaled.md), and the tests whose names have its number. `ScaledGemm` compares with the formula exactly, on the CPU;",
         "`ScaledRows` verifies every kernel of the CPU and, of the types that it takes, one of `simt` or `sm90` on an emulated H200 (a short run emulates a part; GEMMERY_SOAK=1 all);",
-        "`ScaledGroups` compares groups with the formula exactly, on the CPU and by `simt` and `sm90` on an emulated H200; `Sm80Mixed` and `Sm80Scaled` are on emulated devices. `tests/api/scaled_page_test.py --write` writes this page from the tests.",
+        "`ScaledGroups` compares groups with the formula exactly, on the CPU and by `simt` and `sm90` on an emulated H200; `Sm80Mixed` and `Sm80Scaled` are on emulated devices. `MxRows` and `QuantisedGemm` compare quantised results with their definition, on the CPU; `QuantisedRows` verifies random ones, on an emulated H200, too. `tests/api/scaled_page_test.py --write` writes this page from the tests.",
         "",
         "| row | promise | tests |",
         "|---|---|---|",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of scaled GEMM: each problem by every kernel of the CPU, and by kernels of simt and sm90
 // on an emulated device. A short run emulates one problem of each third row; GEMMERY_SOAK=1 all.
+#include <gemmery/arguments.hpp>
+#include <gemmery/buffer.hpp>
 #include <gemmery/discovery.hpp>
 #include <gemmery/error.hpp>
 #include <gemmery/verify.hpp>
@@ -8,10 +10,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <initializer_list>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -347,6 +351,99 @@ TEST_F(ScaledRows, row_51_integers_with_a_scale_for_each_channel) {
   expect({"gemm 17x72x160 a=bf16 b=s8 scale_b=bf16[row] out=bf16",
           "gemm 17x72x160 a=f16 b=u8:c scale_b=f32[row] zero_b=u8 out=f32",
           "gemm 16x72x160 a=bf16 b=s8 scale_b=f32[1x32] zero_b=s8[1x32] out=f32"});
+}
+
+// Positive numbers of e4m3 in host memory and on an emulated device, with a scale for each tensor.
+class PositiveProduct {
+ public:
+  PositiveProduct(std::int64_t k, Math math, std::mt19937_64& random)
+      : k_(k), math_(math), a_(codes(random)), b_(codes(random)), out_(m * n) {}
+
+  // By the kernel on its device, against the kernel's bound.
+  VerifyReport check(const Kernel& kernel, Stream stream) {
+    const Buffer out(out_.size() * sizeof(float), stream);
+    const Buffer a = on_device(a_, stream), b = on_device(b_, stream);
+    const Buffer scales = on_device(scales_, stream);
+    kernel.run(arguments(a.data(), b.data(), scales.data(), out.data(), stream.device()),
+               {.stream = stream});
+    copy(out_.data(), Device::cpu(), out.data(), stream.device(), out_.size() * sizeof(float),
+         stream);
+    synchronize(stream);
+    return check_result(arguments(a_.data(), b_.data(), scales_.data(), out_.data(), Device::cpu()),
+                        kernel);
+  }
+
+  // One kernel of sm90 for each of its tiles.
+  std::vector<Kernel> kernels(Device device) {
+    const GemmProblem problem =
+        arguments(a_.data(), b_.data(), scales_.data(), out_.data(), Device::cpu()).problem();
+    std::vector<Kernel> chosen;
+    std::set<std::string> tiles;
+    for (const Kernel& kernel : get_kernels(problem, device_info(device)))
+      if (kernel.family().name() == "sm90" &&
+          tiles.insert(std::string(kernel.metadata().design_value("tile"))).second)
+        chosen.push_back(kernel);
+    return chosen;
+  }
+
+ private:
+  static constexpr std::int64_t m = 24, n = 16;
+
+  std::vector<std::uint8_t> codes(std::mt19937_64& random) const {
+    std::vector<std::uint8_t> all(static_cast<std::size_t>(m * k_));
+    for (std::uint8_t& code : all) code = static_cast<std::uint8_t>(0x30 + random() % 0x0f);
+    return all;
+  }
+  template <class T>
+  static Buffer on_device(const std::vector<T>& values, Stream stream) {
+    Buffer buffer(values.size() * sizeof(T), stream);
+    copy(buffer.data(), stream.device(), values.data(), Device::cpu(), values.size() * sizeof(T),
+         stream);
+    return buffer;
+  }
+  GemmArguments arguments(const void* a, const void* b, const void* scales, const void* out,
+                          Device device) const {
+    const auto scaled = [&](const Tensor& tensor, int at) {
+      return ScaledOperand(
+          tensor, {{Tensor(static_cast<const float*>(scales) + at, DType::float32, {1}, device),
+                    scale_block::tensor, ScaleLayout::strided}});
+    };
+    GemmOptions options;
+    options.math = math_;
+    const std::array shape_of_b{k_, n}, strides_of_b{std::int64_t{1}, k_};
+    return GemmArguments(
+        scaled(Tensor(a, DType::float8_e4m3fn, {m, k_}, device), 0),
+        scaled(Tensor(b, DType::float8_e4m3fn, shape_of_b, strides_of_b, device), 1),
+        Tensor(out, DType::float32, {m, n}, device), DType::float32, options);
+  }
+
+  std::int64_t k_;
+  Math math_;
+  std::vector<std::uint8_t> a_, b_;
+  std::vector<float> scales_{0.125F, 3.0F};
+  std::vector<float> out_;
+};
+
+// Errors of sums of positive numbers do not cancel. A short run takes one tile.
+TEST_F(ScaledRows, row_49_long_sums_of_positive_numbers_fast_and_promoted) {
+  if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
+  const Device device = parse_device("emulated:h200").value();
+  const OwnedStream stream{device};
+  const Math of_short_run = random_() % 2 == 0 ? Math::fp8_fast : Math::fp8_promoted;
+  for (const std::int64_t k : {16384, 65536})
+    for (const Math math : {Math::fp8_fast, Math::fp8_promoted}) {
+      if (!is_soak() && (k > 16384 || math != of_short_run)) continue;
+      PositiveProduct product(k, math, random_);
+      const std::vector<Kernel> kernels = product.kernels(device);
+      ASSERT_FALSE(kernels.empty());
+      const std::size_t only = random_() % kernels.size();
+      for (std::size_t i = 0; i < kernels.size(); ++i) {
+        if (!is_soak() && i != only) continue;
+        const VerifyReport report = product.check(kernels[i], stream);
+        EXPECT_TRUE(report.passed) << kernels[i].name() << ": " << report.first_failure;
+        EXPECT_GT(report.worst_ratio, 0) << "nothing was rounded";
+      }
+    }
 }
 
 }  // namespace

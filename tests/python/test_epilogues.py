@@ -190,6 +190,23 @@ def test_every_function_of_the_text_form_is_known_by_name_method_and_import():
             assert trace({"D": getattr(operands[0], name)(*operands[1:])}).text == text
 
 
+def test_blocks_are_reduced_within_a_program():
+    def scaled(accum):
+        s = fusion.mx_scale(fusion.block_amax(accum, 1, 32), "e4m3", "rceil")
+        D = accum / s
+        return D, s
+
+    text = "s = mx_scale(block_amax(accum, 1, 32), e4m3, rceil); D = accum / s"
+    assert trace(scaled) == gemmery.Program(text)
+    a, b = np.ones((8, 1), "f4"), np.arange(-70, 0, dtype="f4").reshape(1, 70)
+    out, s = np.empty((8, 70), "f4"), np.empty((8, 3), "f4")
+    args = gemmery.GemmArguments(a, b, out, accumulator_type=np.float32, epilogue=gemmery.EpilogueArguments(scaled, s=s))
+    gemmery.get_kernels(args)[0].run(args)
+    assert (s == [[0.25, 0.125, 2.0**-6]]).all()
+    assert (out == b / np.repeat(s, 32, 1)[:, :70]).all()
+    assert fusion.mx_scale(np.float32(70), "e4m3", "rceil") == 0.25
+
+
 def test_a_defined_operation_is_known_at_once():
     name = f"halved_{random.randrange(10**9)}"
     gemmery.define_op(name, "0.5 * x")

@@ -259,7 +259,7 @@ TEST(ArtifactFile, fields_out_of_range_are_refused_by_their_name) {
        }},
       {"operand's flags",
        [](StoredKernel& k) {
-         k.epilogue_operands.push_back({"bias", 32, "float16", 0, 1});
+         k.epilogue_operands.push_back({"bias", 64, "float16", 0, 1});
        }},
       {"operand's alignment",
        [](StoredKernel& k) {

@@ -57,9 +57,11 @@ class ProgramWriter {
       text += name + " = " + number(below(limits_.depth)) + "; ";
       known_.push_back(name);
     }
-    text += "D = " + as_whole(out_of(line), number(1 + below(limits_.depth)));
-    known_.push_back("D");
+    std::string value = number(1 + below(limits_.depth));
     std::string fields;
+    if (limits_.with_blocks) text += reduce_block(value, fields);
+    text += "D = " + as_whole(out_of(line), value);
+    known_.push_back("D");
     const int results = below(limits_.most_results + 1);
     for (int i = 0; i < results; ++i) text += "; " + result(i, fields);
     return line + " epilogue=\"" + text + "\"" + used_operands(text) + fields;
@@ -124,6 +126,25 @@ class ProgramWriter {
     --limits_.most_tensors;
     sums_ = "sums";
     return happens(50) ? "sums = accum + first; " : "sums = first + accum; ";
+  }
+
+  // A reduction of blocks that D reads, and that is stored itself. D differs from element to
+  // element, as do results that read it.
+  std::string reduce_block(std::string& value, std::string& fields) {
+    constexpr std::string_view kinds[] = {"amax", "amax", "max", "min", "sum"};
+    constexpr std::string_view blocks[] = {"1, 32", "1, 16", "32, 1", "8, 8",
+                                           "3, 5",  "1, 0",  "0, 1"};
+    const std::string block{pick(blocks)};
+    std::string text =
+        "_block = block_" + std::string(pick(kinds)) + "(" + number(2) + ", " + block + "); ";
+    text += happens(50) ? "scale = mx_scale(_block, e4m3, rceil); "
+                        : "scale = mx_scale(_block, e2m1, floor); ";
+    value = "fma(" + value + ", 1 / (abs(_block) + 1), " + sums_ + ")";
+    const bool is_line = block.starts_with("1,") || block.ends_with(" 1");
+    fields += is_line && happens(50) ? " scale=e8m0:swizzled"
+              : happens(50)          ? " scale=e8m0:c"
+                                     : " scale=f32";
+    return text;
   }
 
   // --- expressions ---

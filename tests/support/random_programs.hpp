@@ -18,6 +18,7 @@ struct ProgramLimits {
   int most_numbers = 3;
   int most_results = 3;  // in addition to D
   bool with_reductions = true;
+  bool with_blocks = false;           // reductions of blocks within the program
   bool with_batch_reductions = true;  // over batches, if there are several
   // For a grouped product: the extent that differs; with 'k' each group has a matrix of out.
   // Reductions are then over a group, or over its rows or columns.

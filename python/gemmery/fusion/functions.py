@@ -106,7 +106,7 @@ def find(name: str) -> Callable[..., Any] | None:
 
 def _read_names() -> None:
     for name in _core.function_names():
-        _functions.setdefault(name, cast_any if name == "cast" else Function(name))
+        _functions.setdefault(name, _WITH_WORDS.get(name) or Function(name))
 
 
 def define_op(name: str, expression: str) -> None:
@@ -121,3 +121,21 @@ def cast_any(x: Any, dtype: Any, *words: str) -> Any:
     if isinstance(x, (Value, Reduced)) or _is_constant("cast", (x,)):
         return cast(x, dtype, *words)
     return reference.cast(x, dtype, *words)
+
+
+# The largest numbers of types that have scales of blocks.
+_LARGEST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0, "float6_e2m3fn": 7.5, "float6_e3m2fn": 28.0, "float4_e2m1fn": 6.0}
+
+
+def mx_scale(x: Any, dtype: Any, rule: Any) -> Any:
+    """The power of two by which a block with the largest magnitude x is divided before it is rounded to `dtype`. `rule`: "floor"
+    (that below x by that below dtype's largest number, as OCP says) or "rceil" (the least that keeps x within dtype)."""
+    word = getattr(rule, "__name__", rule)
+    largest = _LARGEST.get(_core.dtype(dtype).name)
+    if largest is None or word not in ("floor", "rceil"):
+        refuse('e4m3, e5m2, e2m3, e3m2 or e2m1, and "floor" or "rceil"', f"{dtype!r}, {rule!r}", "mx_scale(block_amax(x, 1, 32), e4m3, rceil)")
+    find(f"mx_{word}")
+    return _functions[f"mx_{word}"](x, largest)
+
+
+_WITH_WORDS: dict[str, Callable[..., Any]] = {"cast": cast_any, "mx_scale": mx_scale}

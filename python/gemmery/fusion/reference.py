@@ -131,11 +131,22 @@ _ELEMENTARY = frozenset(
         "floor",
         "round",
         "where",
+        "frexp",
         "logical_and",
         "logical_or",
         "logical_not",
     ]
 )
+
+def _mx_scale(o: Any, x: Any, y: Any, is_ceiling: bool) -> Any:
+    """The scale of a block whose largest magnitude is x, of a type whose largest number is y."""
+    significand, exponent = o.frexp_(abs(x))
+    of_y, exponent_of_y = math.frexp(abs(float(y)))
+    steps = (exponent - exponent_of_y + (significand > of_y if is_ceiling else 0)) * 1.0
+    scale = o.exp2_(o.min_(o.max_(steps, -127.0), 127.0))
+    scale = o.where_(abs(x) == math.inf, 2.0**127, o.where_(x == 0, 2.0**-127, scale))
+    return o.where_(x != x, x, scale)
+
 
 # What is not elementary, of what is; `o` has the elementary functions.
 _FORMULAS: dict[str, Callable[..., Any]] = {
@@ -146,6 +157,8 @@ _FORMULAS: dict[str, Callable[..., Any]] = {
     "negate": lambda o, x: -x,
     "clamp": lambda o, x, low, high: o.min_(o.max_(x, low), high),
     "fma": lambda o, x, y, z: x * y + z,
+    "mx_floor": lambda o, x, y: _mx_scale(o, x, y, False),
+    "mx_rceil": lambda o, x, y: _mx_scale(o, x, y, True),
     "less": lambda o, x, y: x < y,
     "less_equal": lambda o, x, y: x <= y,
     "greater": lambda o, x, y: x > y,

@@ -304,7 +304,7 @@ _BUILTINS_OF_OURS = frozenset(("abs", "max", "min", "pow", "round", "sum"))
 def _words() -> dict[str, Any]:
     """The words of the text form that are not functions."""
     words: dict[str, Any] = {"inf": float("inf"), "nan": float("nan")}
-    words.update({word: word for word in ("nearest_even", "toward_zero", "natural", "saturate")})
+    words.update({word: word for word in ("nearest_even", "toward_zero", "natural", "saturate", "rceil")})
     for dtype in _core.DType:
         words[dtype.name] = dtype
         words[dtype.alias] = dtype

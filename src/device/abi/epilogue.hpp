@@ -25,8 +25,24 @@ struct EpilogueTensor {
   unsigned char vector_bytes;
   /// For an output: the reduction that combines elements.
   Reduction reduction;
+  /// For an output with one value for each block of so many elements of m and n; 0: all of them.
+  unsigned block_rows = 1;
+  unsigned block_columns = 1;
+  bool is_swizzled = false;  // in tiles of 128 lines and 4 blocks; its row stride counts tiles
 
   bool operator==(const EpilogueTensor&) const = default;
+};
+
+GEMMERY_HOST_DEVICE
+constexpr bool is_of_blocks(const EpilogueTensor& tensor) {
+  return tensor.block_rows != 1 || tensor.block_columns != 1;
+}
+
+/// A reduction of blocks whose value the program uses.
+struct EpilogueBlock {
+  Reduction reduction;
+  unsigned rows;
+  unsigned columns;
 };
 
 /// The memory of a tensor. Strides count elements and are 0 along directions that are broadcast.

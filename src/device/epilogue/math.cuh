@@ -171,4 +171,47 @@ __device__ __forceinline__ float log1p_exp_minus(float a) {
 }
 __device__ __forceinline__ double log1p_exp_minus(double a) { return ::log1p(::exp(-a)); }
 
+// --- scales of microscaling formats: e8m0's numbers ----------------------------------------------
+
+/// The bits of |x| as if subnormal numbers had more negative exponents: below 0, then.
+__device__ __forceinline__ int extended_bits(float x) {
+  const int bits = __float_as_int(fabsf(x));
+  return bits >= 1 << 23 ? bits : __float_as_int(fabsf(x) * 0x1p24F) - (24 << 23);
+}
+__device__ __forceinline__ long long extended_bits(double x) {
+  const long long bits = __double_as_longlong(fabs(x));
+  return bits >= 1LL << 52 ? bits : __double_as_longlong(fabs(x) * 0x1p53) - (53LL << 52);
+}
+/// 2^exponent within -127 to 127; 2^-127 is subnormal.
+__device__ __forceinline__ float e8m0_number(int exponent) {
+  const int limited = exponent < -127 ? -127 : exponent > 127 ? 127 : exponent;
+  return __int_as_float(limited == -127 ? 1 << 22 : (limited + 127) << 23);
+}
+/// The scale whose exponent is the difference of those of x and y, plus 1 if `is_ceiling` and x has
+/// the larger significand. An infinite x has a larger exponent than numbers, 0 a smaller one.
+template <class T>
+__device__ __forceinline__ T mx_scale(T x, T y, bool is_ceiling) {
+  constexpr int mantissa_bits = sizeof(T) == 4 ? 23 : 52;
+  const auto of_x = extended_bits(x);
+  const auto of_y = extended_bits(y);
+  constexpr auto fraction = (decltype(extended_bits(x)){1} << mantissa_bits) - 1;
+  const bool is_above = is_ceiling && (of_x & fraction) > (of_y & fraction);
+  int exponent = static_cast<int>(of_x >> mantissa_bits) - static_cast<int>(of_y >> mantissa_bits) +
+                 (is_above ? 1 : 0);
+  const T infinity = static_cast<T>(__int_as_float(0x7f800000));
+  if (y == T(0) || abs(x) == infinity) exponent = 127;
+  if (x == T(0) || abs(y) == infinity) exponent = -127;
+  return x != x || y != y ? static_cast<T>(__int_as_float(0x7fc00000))
+                          : static_cast<T>(e8m0_number(exponent));
+}
+
+template <class T>
+__device__ __forceinline__ T mx_floor(T x, T y) {
+  return mx_scale(x, y, false);
+}
+template <class T>
+__device__ __forceinline__ T mx_rceil(T x, T y) {
+  return mx_scale(x, y, true);
+}
+
 }  // namespace gemmery::device::math

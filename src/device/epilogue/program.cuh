@@ -11,6 +11,7 @@
 #pragma once
 
 #include <device/abi/epilogue.hpp>
+#include <device/abi/scale_layout.hpp>
 #include <device/copy/element_run.cuh>
 #include <device/ptx/memory.cuh>
 #include <device/tile/batch.cuh>
@@ -24,6 +25,25 @@ constexpr int at_least_one(int count) { return count > 0 ? count : 1; }
 template <class Epilogue, class Compute>
 using EpilogueParamsOf =
     abi::EpilogueParams<Epilogue::inputs, Epilogue::outputs, Epilogue::numbers, Compute>;
+
+/// True if the program has reductions of blocks: Epilogue::reduce gives their operands, and
+/// Epilogue::apply takes their values.
+template <class Epilogue>
+GEMMERY_HOST_DEVICE
+constexpr bool has_blocks() {
+  return requires { Epilogue::blocks; };
+}
+
+/// The values of blocks for a program that has none.
+struct NoBlocks {};
+
+/// An element whose block is reduced or read: its place in out, and its column in the run of a
+/// thread.
+struct BlockElement {
+  unsigned row;
+  unsigned column;
+  int column_of_run;
+};
 
 /// The program's inputs for one patch, as loaded. Entries of inputs that are not read patch by
 /// patch are never set and cost nothing.
@@ -103,7 +123,9 @@ class ProgramRows {
                                          unsigned column, unsigned m, unsigned n)
       : params_(params),
         rows_left_(row < m ? static_cast<int>(min(m - row, 0x7fffffffU)) : 0),
-        columns_left_(column < n ? static_cast<int>(min(n - column, 0x7fffffffU)) : 0) {
+        columns_left_(column < n ? static_cast<int>(min(n - column, 0x7fffffffU)) : 0),
+        row_(row),
+        column_(column) {
     begin_inputs(batch, row, column);
     begin_outputs(batch, row, column);
   }
@@ -136,11 +158,13 @@ class ProgramRows {
   }
 
   /// Applies the program to the accumulators of a patch. D is `results[0]`; values to be reduced
-  /// follow it in the order of the outputs; other outputs are stored.
-  template <int columns>
-  __device__ __forceinline__ void apply(
-      const LoadedPatch<Epilogue, rows, columns>& loaded, const Compute (&sums)[rows][columns],
-      int offset, Compute (&results)[Epilogue::outputs + 1][rows][columns]) const {
+  /// follow it in the order of the outputs; other outputs are stored. `Blocks`: a TileBlocks or
+  /// RowBlocks if the program has reductions of blocks.
+  template <int columns, class Blocks = NoBlocks>
+  __device__ __forceinline__ void apply(const LoadedPatch<Epilogue, rows, columns>& loaded,
+                                        const Compute (&sums)[rows][columns], int offset,
+                                        Compute (&results)[Epilogue::outputs + 1][rows][columns],
+                                        [[maybe_unused]] const Blocks& blocks = {}) const {
 #pragma unroll
     for (int row = 0; row < rows; ++row) {
 #pragma unroll
@@ -148,13 +172,38 @@ class ProgramRows {
         Compute in[at_least_one(Epilogue::inputs)]{};
         gather(in, loaded, row, column);
         Compute out[Epilogue::outputs + 1];
-        Epilogue::template apply<Compute>(sums[row][column], in, params_.number, out);
+        if constexpr (has_blocks<Epilogue>()) {
+          Compute of_block[Epilogue::blocks];
+          blocks.read(of_block, BlockElement{row_of(row), column_of(offset + column), column});
+          Epilogue::template apply<Compute>(sums[row][column], in, params_.number, of_block, out);
+        } else {
+          Epilogue::template apply<Compute>(sums[row][column], in, params_.number, out);
+        }
 #pragma unroll
         for (int result = 0; result <= Epilogue::outputs; ++result)
           results[result][row][column] = out[result];
       }
     }
     store_outputs(results, offset);
+  }
+
+  /// Adds the elements of a patch to the reductions of their blocks.
+  template <int columns, class Blocks>
+  __device__ __forceinline__ void reduce(const LoadedPatch<Epilogue, rows, columns>& loaded,
+                                         const Compute (&sums)[rows][columns], int offset,
+                                         Blocks& blocks) const {
+#pragma unroll
+    for (int row = 0; row < rows; ++row) {
+#pragma unroll
+      for (int column = 0; column < columns; ++column) {
+        if (!has_row(row) || columns_left(offset) <= column) continue;
+        Compute in[at_least_one(Epilogue::inputs)]{};
+        gather(in, loaded, row, column);
+        Compute reduced[Epilogue::blocks];
+        Epilogue::template reduce<Compute>(sums[row][column], in, params_.number, reduced);
+        blocks.add(reduced, BlockElement{row_of(row), column_of(offset + column), column});
+      }
+    }
   }
 
   /// The element of an input that does not vary with n, for one of the rows.
@@ -185,7 +234,9 @@ class ProgramRows {
   __device__ __forceinline__ void begin_outputs(const Batch& batch, unsigned row, unsigned column) {
     if constexpr (output < Epilogue::outputs) {
       constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
-      if constexpr (tensor.reduction == abi::Reduction::none)
+      if constexpr (is_of_blocks(tensor))
+        output_[output] = origin_of_output<output>(batch);
+      else if constexpr (tensor.reduction == abi::Reduction::none)
         output_[output] =
             corner<tensor>(params_.output[output], origin_of_output<output>(batch), row, column);
       begin_outputs<output + 1>(batch, row, column);
@@ -207,7 +258,9 @@ class ProgramRows {
   __device__ __forceinline__ void store_outputs(
       const Compute (&results)[Epilogue::outputs + 1][rows][columns], int offset) const {
     if constexpr (output < Epilogue::outputs) {
-      if constexpr (Epilogue::output[output].reduction == abi::Reduction::none)
+      if constexpr (is_of_blocks(Epilogue::output[output]))
+        store_blocks<output>(results[output + 1], offset);
+      else if constexpr (Epilogue::output[output].reduction == abi::Reduction::none)
         store<output>(results[output + 1], offset);
       store_outputs<columns, output + 1>(results, offset);
     }
@@ -316,6 +369,54 @@ class ProgramRows {
     }
   }
 
+  /// The first element of each block stores its value.
+  template <int output, int columns>
+  __device__ __forceinline__ void store_blocks(const Compute (&values)[rows][columns],
+                                               int offset) const {
+    constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
+    constexpr int bytes = abi::bytes_of(tensor.dtype);
+#pragma unroll
+    for (int row = 0; row < rows; ++row) {
+#pragma unroll
+      for (int column = 0; column < columns; ++column) {
+        const unsigned m = row_of(row);
+        const unsigned n = column_of(offset + column);
+        const bool is_first = begins_block<tensor.block_rows>(m) &&
+                              begins_block<tensor.block_columns>(n) && has_row(row) &&
+                              columns_left(offset) > column;
+        ptx::Registers<bytes> value{};
+        place<tensor.dtype>(value, 0, values[row][column]);
+        const abi::Int64 at =
+            place_of_block<tensor>(params_.output[output], block_of<tensor.block_rows>(m),
+                                   block_of<tensor.block_columns>(n));
+        if (is_first) ptx::st_global<bytes>(output_[output] + at * bytes, value);
+      }
+    }
+  }
+
+  template <unsigned block>
+  __device__ __forceinline__ static bool begins_block(unsigned index) {
+    if constexpr (block == 0) return index == 0;
+    return index % (block == 0 ? 1 : block) == 0;
+  }
+  template <unsigned block>
+  __device__ __forceinline__ static unsigned block_of(unsigned index) {
+    if constexpr (block == 0) return 0;
+    return index / (block == 0 ? 1 : block);
+  }
+  template <abi::EpilogueTensor tensor>
+  __device__ __forceinline__ static abi::Int64 place_of_block(const abi::EpiloguePlace& place,
+                                                              unsigned down, unsigned along) {
+    if constexpr (!tensor.is_swizzled) return down * place.row_stride + along * place.column_stride;
+    return tensor.block_rows == 1 ? abi::swizzled_offset(down, along, place.row_stride)
+                                  : abi::swizzled_offset(along, down, place.row_stride);
+  }
+
+  __device__ unsigned row_of(int row) const { return row_ + static_cast<unsigned>(row * row_step); }
+  __device__ unsigned column_of(int offset) const {
+    return column_ + static_cast<unsigned>(offset);
+  }
+
   const Params& params_;
   const char* input_[at_least_one(Epilogue::inputs)];
   char* output_[at_least_one(Epilogue::outputs)];
@@ -323,6 +424,8 @@ class ProgramRows {
   int rows_left_;     // from the thread's first row; of rows by index a bit for each that exists
   int columns_left_;  // from its first column
   int between_ = 0;   // of rows by index: from the first to the second
+  unsigned row_ = 0;  // of the thread's first element; for blocks
+  unsigned column_ = 0;
 };
 
 }  // namespace gemmery::device

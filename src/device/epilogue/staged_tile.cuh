@@ -17,6 +17,7 @@
 #include <device/epilogue/operations.cuh>
 #include <device/epilogue/program.cuh>
 #include <device/epilogue/reduction.cuh>
+#include <device/epilogue/row_blocks.cuh>
 #include <device/ptx/shared_memory.cuh>
 #include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
@@ -325,7 +326,14 @@ class StagedProgram {
     for (int at = 0; at < columns; ++at)
       values[0][at] = row < params_.m ? static_cast<Compute>(sums[at]) : Compute{0};
     Compute results[Epilogue::outputs + 1][1][columns];
-    program.apply(loaded, values, 0, results);
+    if constexpr (has_blocks<Epilogue>()) {
+      RowBlocks<Epilogue, Compute, columns> blocks;
+      program.reduce(loaded, values, 0, blocks);
+      blocks.finish();
+      program.apply(loaded, values, 0, results, blocks);
+    } else {
+      program.apply(loaded, values, 0, results);
+    }
     const int left = program.has_row(0) ? program.columns_left(0) : 0;
     if (left > 0)
       store_run<design.out, design.out_vector_bytes, columns>(

@@ -9,6 +9,7 @@
 #include <device/epilogue/operations.cuh>
 #include <device/epilogue/program.cuh>
 #include <device/epilogue/reduction.cuh>
+#include <device/epilogue/tile_blocks.cuh>
 #include <device/tile/spread.cuh>
 
 namespace gemmery::device {
@@ -42,9 +43,26 @@ class ThreadTileProgram {
             params, epilogue, place,
             Region{place.batch, place.tile_row, place.tile_column, params.m, params.n}) {}
 
-  /// Stores all results of the thread's elements that are not reductions.
+  /// Reduces the blocks of a program that has any, before `store`. Called by all threads of the
+  /// block; `shared` is free, and is not until `store` is done.
   template <class Number>
-  __device__ __forceinline__ void store(const Number (&sums)[design.thread_m][design.thread_n]) {
+  __device__ __forceinline__ void reduce_blocks(
+      char* shared, bool has_sums, int thread,
+      const Number (&sums)[design.thread_m][design.thread_n]) {
+    static_assert(Blocks::bytes() <= shared_bytes,
+                  "more blocks than shared memory has keys for: larger blocks");
+    const Blocks blocks = blocks_in(shared);
+    blocks.clear(thread, abi::thread_count(design));
+    __syncthreads();  // waits until all keys are 0
+    if (has_sums) collect_blocks(sums, blocks);
+    __syncthreads();  // waits for the values of all threads
+  }
+
+  /// Stores all results of the thread's elements that are not reductions. `shared`: the reduced
+  /// blocks of a program that has any.
+  template <class Number>
+  __device__ __forceinline__ void store(const Number (&sums)[design.thread_m][design.thread_n],
+                                        [[maybe_unused]] char* shared = nullptr) {
     clear();
     const unsigned first_row = place_.tile_row + place_.row;
     const unsigned first_column = place_.tile_column + place_.column;
@@ -63,15 +81,12 @@ class ThreadTileProgram {
         LoadedPatch<Epilogue, patch_rows, patch_columns> loaded;
         program.load(loaded, tile_column);
         Compute values[patch_rows][patch_columns];
-#pragma unroll
-        for (int row = 0; row < patch_rows; ++row) {
-#pragma unroll
-          for (int column = 0; column < patch_columns; ++column)
-            values[row][column] =
-                static_cast<Compute>(sums[thread_row + row][thread_column + column]);
-        }
+        patch_of(sums, thread_row, thread_column, values);
         Compute results[Epilogue::outputs + 1][patch_rows][patch_columns];
-        program.apply(loaded, values, tile_column, results);
+        if constexpr (has_blocks<Epilogue>())
+          program.apply(loaded, values, tile_column, results, blocks_in(shared));
+        else
+          program.apply(loaded, values, tile_column, results);
         store_patch(out, program, results[0], tile_row, tile_column);
         collect(program, results, thread_row, thread_column, tile_column);
       }
@@ -131,6 +146,47 @@ class ThreadTileProgram {
           kept(Epilogue::output[output]) > most)
         most = kept(Epilogue::output[output]);
     return most;
+  }
+
+  using Blocks = TileBlocks<Epilogue, Compute, design.tile_m, design.tile_n>;
+  __device__ Blocks blocks_in(char* shared) const {
+    return Blocks(shared, place_.tile_row, place_.tile_column);
+  }
+
+  template <class Number>
+  __device__ __forceinline__ void collect_blocks(
+      const Number (&sums)[design.thread_m][design.thread_n], const Blocks& blocks) const {
+    const unsigned first_row = place_.tile_row + place_.row;
+    const unsigned first_column = place_.tile_column + place_.column;
+    const ProgramBatch<Epilogue> batch(epilogue_, place_.batch);
+#pragma unroll
+    for (int thread_row = 0; thread_row < design.thread_m; thread_row += patch_rows) {
+      const int tile_row = row_spread(design).offset(thread_row);
+      const ProgramRows<Epilogue, Compute, patch_rows, 1> program(
+          epilogue_, batch, first_row + static_cast<unsigned>(tile_row), first_column, params_.m,
+          params_.n);
+#pragma unroll
+      for (int thread_column = 0; thread_column < design.thread_n; thread_column += patch_columns) {
+        const int tile_column = column_spread(design).offset(thread_column);
+        LoadedPatch<Epilogue, patch_rows, patch_columns> loaded;
+        program.load(loaded, tile_column);
+        Compute values[patch_rows][patch_columns];
+        patch_of(sums, thread_row, thread_column, values);
+        program.reduce(loaded, values, tile_column, blocks);
+      }
+    }
+  }
+
+  template <class Number>
+  __device__ __forceinline__ static void patch_of(
+      const Number (&sums)[design.thread_m][design.thread_n], int thread_row, int thread_column,
+      Compute (&values)[patch_rows][patch_columns]) {
+#pragma unroll
+    for (int row = 0; row < patch_rows; ++row) {
+#pragma unroll
+      for (int column = 0; column < patch_columns; ++column)
+        values[row][column] = static_cast<Compute>(sums[thread_row + row][thread_column + column]);
+    }
   }
 
   template <int output = 0>

@@ -205,6 +205,11 @@ class SimtGemm {
       if (has_sums)
         store_indexed_program<design, Epilogue>(params_, epilogue, targets(tile), sums_, tile.batch,
                                                 program);
+    } else if constexpr (has_blocks<Epilogue>()) {
+      char* const shared = reinterpret_cast<char*>(&shared_);
+      program.reduce_blocks(shared, has_sums, thread(), sums_);
+      if (has_sums) program.store(sums_, shared);
+      __syncthreads();  // waits until all values of blocks were read
     } else if (has_sums) {
       program.store(sums_);
     }

@@ -188,6 +188,13 @@ __device__ inline unsigned encode_byte_float(float value) {
   return code | (bits >> 24 & 0x80U);
 }
 
+/// The code of the nearest power of two from 2^-127 to 2^127, which 1.5 rounds up to; NaN's is 255.
+__device__ inline unsigned encode_e8m0(float value) {
+  const unsigned size = __float_as_uint(value) & 0x7fffffffU;
+  const unsigned code = min((size + 0x00400000U) >> 23, 254U);
+  return size > 0x7f800000U ? 255U : code;
+}
+
 /// The bits of a number rounded to nearest even; integers saturate.
 template <DType dtype, class Compute>
 __device__ inline unsigned encode(Compute value) {
@@ -202,6 +209,7 @@ __device__ inline unsigned encode(Compute value) {
   if constexpr (is_byte_float(dtype))
     return encode_byte_float<dtype, abi::Rounding::nearest_even, abi::Overflow::natural>(
         to_narrowing_float(value));
+  if constexpr (dtype == DType::float8_e8m0fnu) return encode_e8m0(to_narrowing_float(value));
   if constexpr (dtype == DType::int32) return static_cast<unsigned>(to_int(value));
   if constexpr (dtype == DType::uint32) return to_unsigned(value);
   if constexpr (dtype == DType::int8)

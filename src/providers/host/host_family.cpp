@@ -31,6 +31,9 @@ constexpr std::array outputs{DType::float64,  DType::float32,       DType::float
                              DType::bfloat16, DType::float8_e4m3fn, DType::float8_e5m2,
                              DType::int8,     DType::uint8,         DType::int32};
 
+// The types of out that C does not have: only programs store them.
+constexpr bool is_packed_output(DType dtype) { return dtype == DType::float4_e2m1fn; }
+
 // Products that only operands with scales have: integers times floats, and integers that scales or
 // zero points turn into floats.
 bool is_legal_scaled(const ProductTypes& types) {
@@ -267,7 +270,9 @@ std::optional<Kernel> HostFamily::parse_name(std::string_view text) const {
   const DType c = has_c ? take_dtype(text).value_or(DType::float4_e2m1fn) : DType::float32;
   if (!take(text, "math_")) return std::nullopt;
   const auto math = parse_math(text);
-  if (!a || !b || !accumulator || !math || !is_output(out) || (has_c && !is_output(c)))
+  const bool has_out =
+      is_output(out) || (out && is_packed_output(*out) && *epilogue != default_epilogue);
+  if (!a || !b || !accumulator || !math || !has_out || (has_c && !is_output(c)))
     return std::nullopt;
   const ProductTypes types{*a, *b, *accumulator, *math};
   const bool may_be_scaled =

@@ -2,19 +2,24 @@
 // Intervals of elements and reductions, and verdicts on stored results.
 #include "providers/host/program_oracle.hpp"
 
+#include <gemmery/error.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <string>
 
 #include "epilogue/addend.hpp"
+#include "epilogue/blocks.hpp"
 #include "epilogue/brief.hpp"
 #include "epilogue/evaluate.hpp"
 #include "epilogue/evaluate_interval.hpp"
 #include "platform/parallel.hpp"
+#include "providers/host/block_places.hpp"
 #include "providers/host/epilogue_writer.hpp"
 #include "providers/host/number.hpp"
 
@@ -85,6 +90,42 @@ struct Result {
   Tensor view;
   epilogue::Reduction reduction;
   std::string name;
+  std::optional<BlockPlaces> blocks = std::nullopt;  // of a value of blocks
+};
+
+// The values of one reduction within a program, of all blocks of one matrix.
+class BlockIntervals {
+ public:
+  BlockIntervals(const epilogue::BlockReduction& reduction, const GemmProblem& problem)
+      : reduction_(reduction),
+        rows_(epilogue::count_blocks(problem.m, reduction.block.rows)),
+        columns_(epilogue::count_blocks(problem.n, reduction.block.columns)) {}
+  void begin() {
+    items_.assign(static_cast<std::size_t>(rows_ * columns_), IntervalReduction(reduction_.kind));
+  }
+  void add(std::int64_t row, std::int64_t column, const Interval& x) {
+    items_[index(row, column)].add(x);
+  }
+  void finish(DType compute) {
+    values_.clear();
+    for (const IntervalReduction& item : items_) values_.push_back(item.result(compute));
+  }
+  const Interval& at(std::int64_t row, std::int64_t column) const {
+    return values_[index(row, column)];
+  }
+  bool is_finished() const { return !values_.empty(); }
+  std::int32_t rows() const { return reduction_.block.rows; }
+
+ private:
+  std::size_t index(std::int64_t row, std::int64_t column) const {
+    return static_cast<std::size_t>(epilogue::block_of(row, reduction_.block.rows) * columns_ +
+                                    epilogue::block_of(column, reduction_.block.columns));
+  }
+
+  epilogue::BlockReduction reduction_;
+  std::int64_t rows_, columns_;
+  std::vector<IntervalReduction> items_;
+  std::vector<Interval> values_;
 };
 
 // The reductions of one result while elements are added.
@@ -119,7 +160,10 @@ class ProgramComparison {
         compute_(epilogue_compute_type(problem_.accumulator)),
         addend_(declared.adds_vector ? epilogue::find_added_input(graph_) : std::nullopt),
         addend_unit_(2 * error_model(declared).accumulator_unit),
-        is_brief_(epilogue::takes_brief_formulas(problem_.epilogue, problem_.out.dtype, compute_)) {
+        is_brief_(epilogue::takes_brief_formulas(problem_.epilogue, problem_.out.dtype, compute_)),
+        stages_(epilogue::make_stages(graph_)) {
+    for (const epilogue::BlockReduction& reduction : stages_.reductions)
+      blocks_.emplace_back(reduction, problem_);
     add_result(0, arguments.out(), "out");
     const auto& operands = arguments.epilogue_operands();
     for (std::size_t i = graph_.inputs.size(); i < operands.size(); ++i)
@@ -135,7 +179,13 @@ class ProgramComparison {
 
  private:
   void add_result(std::size_t output, const Tensor& view, const std::string& name) {
-    const Result result{output, view, graph_.outputs[output].reduction, name};
+    Result result{output, view, graph_.outputs[output].reduction, name};
+    if (output > 0) {
+      const EpilogueOperandRule& rule =
+          rules_of(problem_.epilogue).operands[graph_.inputs.size() + output - 1];
+      if (rule.block != epilogue::one_element)
+        result.blocks.emplace(rule.block, rule.layout, view, problem_);
+    }
     if (result.reduction == epilogue::Reduction::none) {
       full_.push_back(result);
     } else {
@@ -146,6 +196,8 @@ class ProgramComparison {
 
   void compare_matrix(std::int64_t batch) {
     const OracleResult sums = compute_oracle(arguments_, declared_, batch);
+    for (const epilogue::Stage& stage : stages_.stages)
+      if (!stage.reductions.empty()) reduce_blocks(stage, batch, sums);
     // Each thread has reductions of its own, unless those are as large as out.
     std::size_t items = 0;
     for (const Reductions& reductions : totals_) items += reductions.size();
@@ -160,29 +212,70 @@ class ProgramComparison {
 
   void compare_rows(std::int64_t batch, std::int64_t begin, std::int64_t end,
                     const OracleResult& sums, std::mutex& mutex) {
-    IntervalMachine machine(graph_, compute_, is_brief_);
+    IntervalMachine machine(stages_.stages.back().graph, compute_, is_brief_);
     Comparison comparison;
     std::vector<Reductions> reductions(reduced_.begin(), reduced_.end());
-    std::vector<Interval> inputs(graph_.inputs.size());
+    std::vector<Interval> inputs(graph_.inputs.size() + blocks_.size());
     for (std::int64_t row = begin; row < end; ++row)
       for (std::int64_t column = 0; column < problem_.n; ++column) {
-        read_inputs(inputs, batch, row, column);
-        machine.run(sum_at(sums, row * problem_.n + column, addend_error(inputs)), inputs);
+        run_element(machine, inputs, {batch, row, column}, sums);
         for (const Result& result : full_)
-          judge(comparison, machine.output(result.output), result.view.dtype(),
-                {.batch = batch,
-                 .row = row,
-                 .column = column,
-                 .got = element(result.view, batch, row, column),
-                 .exact = 0,
-                 .allowed = 0,
-                 .output = result.name});
+          if (const auto got = stored_value(result, {batch, row, column}))
+            judge(comparison, machine.output(result.output), result.view.dtype(),
+                  {.batch = batch,
+                   .row = row,
+                   .column = column,
+                   .got = *got,
+                   .exact = 0,
+                   .allowed = 0,
+                   .output = result.name});
         for (std::size_t i = 0; i < reduced_.size(); ++i)
           reductions[i].at(batch, row, column).add(machine.output(reduced_[i].output));
       }
     const std::scoped_lock lock(mutex);
     all_.merge(comparison);
     for (std::size_t i = 0; i < reduced_.size(); ++i) totals_[i].merge(reductions[i]);
+  }
+
+  struct Element {
+    std::int64_t batch, row, column;
+  };
+
+  void run_element(IntervalMachine& machine, std::vector<Interval>& inputs, const Element& at,
+                   const OracleResult& sums) const {
+    read_inputs(inputs, at.batch, at.row, at.column);
+    const Interval sum = sum_at(sums, at.row * problem_.n + at.column, addend_error(inputs));
+    machine.run(sum, inputs);
+  }
+
+  // What a result has for an element; a value of blocks, for the first element of each block.
+  static std::optional<double> stored_value(const Result& result, const Element& at) {
+    if (!result.blocks) return element(result.view, at.batch, at.row, at.column);
+    const auto place = result.blocks->find(at.row, at.column);
+    if (!place) return std::nullopt;
+    return load(result.view.dtype(), first_of(result.view, at.batch), *place);
+  }
+
+  // The intervals of the stage's reductions: threads compute whole blocks.
+  void reduce_blocks(const epilogue::Stage& stage, std::int64_t batch, const OracleResult& sums) {
+    std::int64_t band = 1;
+    for (const std::size_t at : stage.reductions) {
+      blocks_[at].begin();
+      const std::int32_t rows = blocks_[at].rows();
+      band = rows == 0 || band > problem_.m ? std::max<std::int64_t>(problem_.m, 1)
+                                            : std::lcm(band, rows);
+    }
+    platform::parallel_for(problem_.m, band, [&](std::int64_t begin, std::int64_t end) {
+      IntervalMachine machine(stage.graph, compute_, is_brief_);
+      std::vector<Interval> inputs(graph_.inputs.size() + blocks_.size());
+      for (std::int64_t row = begin; row < end; ++row)
+        for (std::int64_t column = 0; column < problem_.n; ++column) {
+          run_element(machine, inputs, {batch, row, column}, sums);
+          for (std::size_t output = 0; output < stage.reductions.size(); ++output)
+            blocks_[stage.reductions[output]].add(row, column, machine.output(output));
+        }
+    });
+    for (const std::size_t at : stage.reductions) blocks_[at].finish(compute_);
   }
 
   // The error of an input that tensor cores add to the accumulators.
@@ -202,7 +295,9 @@ class ProgramComparison {
 
   void read_inputs(std::vector<Interval>& inputs, std::int64_t batch, std::int64_t row,
                    std::int64_t column) const {
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
+    for (std::size_t i = 0; i < blocks_.size(); ++i)
+      if (blocks_[i].is_finished()) inputs[graph_.inputs.size() + i] = blocks_[i].at(row, column);
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
       const auto& value = arguments_.epilogue_operands()[i].value;
       const auto* const tensor = std::get_if<Tensor>(&value);
       const double number =
@@ -234,6 +329,8 @@ class ProgramComparison {
   std::optional<std::size_t> addend_;  // the graph's input that tensor cores add
   double addend_unit_;
   bool is_brief_;
+  epilogue::Stages stages_;
+  std::vector<BlockIntervals> blocks_;  // of the matrix that is compared
   std::vector<Result> full_, reduced_;
   std::vector<Reductions> totals_;  // of reduced_
   Comparison all_;
@@ -256,6 +353,8 @@ Tensor matrix_of_batch(const Tensor& view, std::int64_t batch) {
 
 // True if a row of out contains everything that this result is made of.
 bool is_of_one_row(const EpilogueOperandRule& rule, const GemmProblem& problem) {
+  if (rule.is_output && rule.block != epilogue::one_element)
+    return rule.block.rows == 1 && rule.layout == ScaleLayout::strided;
   return !rule.is_output ||
          ((rule.varies_m || problem.m <= 1) && (rule.varies_l || problem.l <= 1));
 }
@@ -271,6 +370,19 @@ EpilogueArguments epilogue_of_row(const GemmArguments& arguments, std::int64_t b
       *tensor = row_of(*tensor, batch, row);
   }
   return {rules.program, std::move(operands)};
+}
+
+// Rows cannot be judged one by one if a reduction within the program reaches over several.
+void refuse_blocks_of_rows(const GemmProblem& problem) {
+  for (const epilogue::Node& node : rules_of(problem.epilogue).program.graph().nodes) {
+    if (node.kind != epilogue::NodeKind::reduction || node.reduction.block.rows == 1) continue;
+    throw Error({.kind = ErrorKind::unsupported,
+                 .operand = "epilogue",
+                 .expected = "reductions of blocks of one row in a problem of this size, of which "
+                             "random rows are verified",
+                 .got = "blocks of " + epilogue::block_text(node.reduction.block),
+                 .hint = "verify it on a smaller problem"});
+  }
 }
 
 Comparison check_program_row(const GemmArguments& arguments, const DeclaredMath& declared,
@@ -302,6 +414,7 @@ RowSample check_rows_of_program(const GemmArguments& arguments, const DeclaredMa
   for (const EpilogueOperandRule& rule : rules_of(problem.epilogue).operands)
     sample.skipped += is_of_one_row(rule, problem) ? 0 : 1;
   if (problem.m == 0 || problem.l == 0) return sample;
+  refuse_blocks_of_rows(problem);
   std::mt19937_64 random(seed);
   const auto below = [&](std::int64_t count) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count));

@@ -8,6 +8,7 @@
 
 #include <gemmery/arguments.hpp>
 
+#include "epilogue/blocks.hpp"
 #include "epilogue/evaluate.hpp"
 #include "providers/host/blocked.hpp"
 #include "providers/host/epilogue_writer.hpp"
@@ -30,8 +31,8 @@ class ProgramRun {
   template <class Sum>
   void write(std::int64_t batch, const FinishedTile<Sum>& tile);
 
-  // After all tiles: stores the reductions.
-  void finish() const;
+  // After all tiles: computes programs with reductions of blocks, and stores reductions.
+  void finish();
 
  private:
   using Machine = epilogue::Machine<T>;
@@ -45,6 +46,12 @@ class ProgramRun {
     std::size_t output;  // of the graph
     Tensor view;
   };
+  struct BlockResult {
+    std::size_t output;
+    Tensor view;
+    epilogue::Block block;
+    ScaleLayout layout;
+  };
   struct Reduced {
     std::size_t output;
     ReducedResult<T> result;
@@ -56,18 +63,41 @@ class ProgramRun {
     int rows, columns;
   };
 
+  // The values of one reduction within the program, of all blocks of one matrix.
+  struct BlockValues {
+    std::int64_t columns = 0;  // blocks along a row
+    std::vector<double> values = {};
+  };
+
   Machine& machine_of_thread() const;
+  bool is_staged() const { return !stages_.reductions.empty(); }
   void add_result(std::size_t output, const Tensor& view, const TileGrid& grid);
   void load_inputs(const Part& part, Machine& machine) const;
   void store_results(const Part& part, const Machine& machine);
+  void store_blocks(const Part& part, const Machine& machine) const;
+  void begin_stages();
+  template <class Sum>
+  void keep(std::int64_t batch, const FinishedTile<Sum>& tile);
+  void run_stages(std::int64_t batch);
+  void run_part(const epilogue::Stage& stage, const Part& part, Machine& machine);
+  void load_blocks(const Part& part, Machine& machine) const;
+  void reduce_blocks(const epilogue::Stage& stage, const Part& part, const Machine& machine);
+  std::int64_t band_of(const epilogue::Stage& stage) const;
 
   const GemmArguments& arguments_;
   const epilogue::Graph& graph_;
   DType compute_;
+  TileGrid grid_;
   std::vector<Input> inputs_;
   std::vector<std::pair<std::size_t, T>> numbers_;
   std::vector<FullResult> results_;
+  std::vector<BlockResult> block_results_;
   std::vector<Reduced> reductions_;
+  // Of a program with reductions of blocks: the accumulators of all batches, and the values of the
+  // matrix that is computed.
+  epilogue::Stages stages_;
+  std::vector<T> sums_;
+  std::vector<BlockValues> blocks_;
 };
 
 // A run in the form that a blocked product calls for every tile of a batch.

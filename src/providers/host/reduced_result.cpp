@@ -2,11 +2,8 @@
 // Partial results and their pairwise sum.
 #include "providers/host/reduced_result.hpp"
 
-#include <cmath>
-#include <limits>
-
 #include "core/arithmetic.hpp"
-#include "epilogue/math.hpp"
+#include "epilogue/reduction.hpp"
 #include "providers/host/line.hpp"
 
 namespace gemmery::host {
@@ -24,25 +21,8 @@ ReducedResult<T>::ReducedResult(epilogue::Reduction kind, const Tensor& tensor,
       keeps_columns_(tensor.extent(2) == problem.n),
       lines_(keeps_columns_ && !keeps_rows_ ? divide_up(rows_, grid.rows) : rows_),
       places_(keeps_columns_ ? columns_ : divide_up(columns_, grid.columns)),
-      partials_(static_cast<std::size_t>(batches_ * lines_ * places_), start()) {}
-
-template <class T>
-T ReducedResult<T>::start() const noexcept {
-  constexpr T outermost = std::numeric_limits<T>::infinity();
-  if (kind_ == epilogue::Reduction::max) return -outermost;
-  return kind_ == epilogue::Reduction::min ? outermost : T(0);
-}
-
-template <class T>
-T ReducedResult<T>::prepare(T x) const noexcept {
-  return kind_ == epilogue::Reduction::amax ? std::fabs(x) : x;
-}
-
-template <class T>
-T ReducedResult<T>::combine(T x, T y) const noexcept {
-  if (kind_ == epilogue::Reduction::sum) return x + y;
-  return kind_ == epilogue::Reduction::min ? epilogue::math::min(x, y) : epilogue::math::max(x, y);
-}
+      partials_(static_cast<std::size_t>(batches_ * lines_ * places_),
+                epilogue::start_of<T>(kind)) {}
 
 template <class T>
 T& ReducedResult<T>::partial(std::int64_t batch, std::int64_t line, std::int64_t place) {
@@ -59,8 +39,9 @@ template <class T>
 void ReducedResult<T>::take_by_rows(const TileValues<T>& part) {
   const T* value = part.values;
   for (int row = 0; row < part.rows; ++row) {
-    T sum = start();
-    for (int column = 0; column < part.columns; ++column) sum = combine(sum, prepare(*value++));
+    T sum = epilogue::start_of<T>(kind_);
+    for (int column = 0; column < part.columns; ++column)
+      sum = epilogue::combine(kind_, sum, epilogue::reduced(kind_, *value++));
     partial(part.batch, part.row + row, part.column / grid_.columns) = sum;
   }
 }
@@ -72,7 +53,7 @@ void ReducedResult<T>::take_by_columns(const TileValues<T>& part) {
     const std::int64_t line = keeps_rows_ ? part.row + row : part.row / grid_.rows;
     for (int column = 0; column < part.columns; ++column) {
       T& sum = partial(part.batch, line, part.column + column);
-      sum = combine(sum, prepare(*value++));
+      sum = epilogue::combine(kind_, sum, epilogue::reduced(kind_, *value++));
     }
   }
 }
@@ -80,10 +61,10 @@ void ReducedResult<T>::take_by_columns(const TileValues<T>& part) {
 // Pairwise, neighbours first: the error of a sum grows with the logarithm of their number.
 template <class T>
 T ReducedResult<T>::reduce(std::vector<T>& values) const noexcept {
-  if (values.empty()) return start();
+  if (values.empty()) return epilogue::start_of<T>(kind_);
   for (std::size_t count = values.size(); count > 1; count = (count + 1) / 2) {
     for (std::size_t i = 0; i < count / 2; ++i)
-      values[i] = combine(values[2 * i], values[2 * i + 1]);
+      values[i] = epilogue::combine(kind_, values[2 * i], values[2 * i + 1]);
     if (count % 2 != 0) values[count / 2] = values[count - 1];
   }
   return values.front();

@@ -40,9 +40,6 @@ class ReducedResult {
   void store() const;
 
  private:
-  T combine(T x, T y) const noexcept;
-  T start() const noexcept;
-  T prepare(T x) const noexcept;
   T& partial(std::int64_t batch, std::int64_t line, std::int64_t place);
   void take_by_rows(const TileValues<T>& part);
   void take_by_columns(const TileValues<T>& part);

@@ -12,10 +12,13 @@
 #include "core/arithmetic.hpp"
 #include "device/abi/group_regions.hpp"
 #include "device/abi/pointer_array.hpp"
+#include "device/abi/scale_layout.hpp"
 #include "epilogue/addend.hpp"
+#include "epilogue/blocks.hpp"
 #include "epilogue/brief.hpp"
 #include "epilogue/emit_cuda.hpp"
 #include "epilogue/graph.hpp"
+#include "kernel/epilogue.hpp"
 #include "providers/templates/groups.hpp"
 #include "providers/templates/split_schedule.hpp"
 
@@ -57,7 +60,23 @@ abi::EpilogueTensor tensor_of(const EpilogueOperandRule& rule, epilogue::Reducti
           .varies_m = is_turned ? rule.varies_n : rule.varies_m,
           .varies_n = is_turned ? rule.varies_m : rule.varies_n,
           .vector_bytes = rule.adjacent == along_row ? rule.alignment : std::uint8_t{0},
-          .reduction = static_cast<abi::Reduction>(reduction)};
+          .reduction = static_cast<abi::Reduction>(reduction),
+          .block_rows = static_cast<unsigned>(is_turned ? rule.block.columns : rule.block.rows),
+          .block_columns = static_cast<unsigned>(is_turned ? rule.block.rows : rule.block.columns),
+          .is_swizzled = rule.layout != ScaleLayout::strided};
+}
+
+// The place of a swizzled result has the tiles along blocks as its row stride.
+abi::EpiloguePlace place_of_result(const EpilogueOperand& operand, const EpilogueOperandRule& rule,
+                                   const MatrixType& type, const GemmProblem& problem,
+                                   bool is_turned) {
+  abi::EpiloguePlace place = place_of(operand, type, is_turned);
+  if (rule.layout == ScaleLayout::strided) return place;
+  const std::int64_t blocks = rule.block.rows == 1
+                                  ? epilogue::count_blocks(problem.n, rule.block.columns)
+                                  : epilogue::count_blocks(problem.m, rule.block.rows);
+  place.row_stride = abi::swizzled_tiles(blocks);
+  return place;
 }
 
 epilogue::Reduction reduction_of(const epilogue::Graph& graph, const EpilogueOperandRule& rule) {
@@ -227,7 +246,75 @@ EpilogueText epilogue_text(const Kernel& kernel, bool is_turned, std::string_vie
           .call = fmt::format("{}<design, Epilogue>", function)};
 }
 
+Status check_without_blocks(EpilogueId epilogue) {
+  if (epilogue == default_epilogue) return Status::success();
+  const std::vector<epilogue::Node>& nodes = rules_of(epilogue).program.graph().nodes;
+  const auto node = std::ranges::find(nodes, epilogue::NodeKind::reduction, &epilogue::Node::kind);
+  if (node == nodes.end()) return Status::success();
+  return kernel::refuse_node(epilogue, static_cast<std::size_t>(node - nodes.begin()),
+                             "expected a program without reductions of blocks in this family");
+}
+
+Status check_blocks(EpilogueId epilogue, const BlockSpace& space) {
+  if (epilogue == default_epilogue) return Status::success();
+  const epilogue::Graph& graph = rules_of(epilogue).program.graph();
+  if (!epilogue::has_block_reductions(graph)) return Status::success();
+  int bytes = 0;
+  const bool is_nested = epilogue::make_stages(graph).stages.size() > 2;
+  for (std::size_t at = 0; at < graph.nodes.size(); ++at) {
+    if (graph.nodes[at].kind != epilogue::NodeKind::reduction) continue;
+    const auto& [kind, block] = graph.nodes[at].reduction;
+    const auto refuse = [&](std::string_view why) {
+      return kernel::refuse_node(epilogue, at, why);
+    };
+    if (is_nested) return refuse("expected reductions of blocks that do not read one another");
+    if (kind == epilogue::Reduction::sum) return refuse("expected amax, max or min of blocks");
+    if (block.rows == 0 || block.columns == 0 || space.rows % block.rows != 0 ||
+        space.columns % block.columns != 0)
+      return refuse(
+          fmt::format("expected blocks that divide tiles of {}x{}", space.rows, space.columns));
+    bytes += space.rows / block.rows * (space.columns / block.columns) * space.value_bytes;
+    if (bytes > space.shared_bytes)
+      return refuse(
+          fmt::format("expected fewer blocks in a tile of {}x{}, whose values have {} "
+                      "bytes of shared memory",
+                      space.rows, space.columns, space.shared_bytes));
+  }
+  return Status::success();
+}
+
+Status check_row_blocks(EpilogueId epilogue, const RowSpace& space) {
+  if (epilogue == default_epilogue) return Status::success();
+  const epilogue::Graph& graph = rules_of(epilogue).program.graph();
+  if (!epilogue::has_block_reductions(graph)) return Status::success();
+  const bool is_nested = epilogue::make_stages(graph).stages.size() > 2;
+  for (std::size_t at = 0; at < graph.nodes.size(); ++at) {
+    if (graph.nodes[at].kind != epilogue::NodeKind::reduction) continue;
+    const epilogue::Block block = graph.nodes[at].reduction.block;
+    const auto refuse = [&](std::string_view why) {
+      return kernel::refuse_node(epilogue, at, why);
+    };
+    const int rows = space.is_turned ? block.columns : block.rows;
+    const int columns = space.is_turned ? block.rows : block.columns;
+    if (is_nested) return refuse("expected reductions of blocks that do not read one another");
+    if (rows != 1)
+      return refuse(space.is_turned ? "expected blocks of one column, which is stored contiguously"
+                                    : "expected blocks of one row");
+    const bool is_whole = columns > 0 && space.columns % columns == 0 &&
+                          (columns % space.run == 0 || space.run % columns == 0);
+    if (!is_whole || (columns & (columns - 1)) != 0)
+      return refuse(
+          fmt::format("expected blocks of a power of two up to {} elements", space.columns));
+  }
+  return Status::success();
+}
+
 Status check_carried(const GemmProblem& problem) {
+  if (Status status = check_without_blocks(problem.epilogue); !status) return status;
+  return check_something_reduced(problem);
+}
+
+Status check_something_reduced(const GemmProblem& problem) {
   if (problem.epilogue == default_epilogue) return Status::success();
   if (problem.m != 0 && problem.n != 0 && problem.l != 0) return Status::success();
   const EpilogueRules& rules = rules_of(problem.epilogue);
@@ -268,7 +355,8 @@ void append_epilogue_parameters(const GemmArguments& arguments, EpilogueId epilo
   // An empty array has one element.
   const auto write_places = [&](Slot slot) {
     const std::size_t count = for_each(rules.operands, slot, [&](std::size_t index) {
-      writer.write(place_of(operands[index], problem.epilogue_operands[index], is_turned));
+      writer.write(place_of_result(operands[index], rules.operands[index],
+                                   problem.epilogue_operands[index], problem, is_turned));
     });
     if (count == 0) writer.write(abi::EpiloguePlace{});
   };

@@ -21,8 +21,28 @@
 
 namespace gemmery::templates {
 
-// Refuses the one epilogue that no kernel here supports: a reduction over no elements, for which
-// nothing is launched that could write the result.
+// Refuses a program with reductions of blocks, by its node.
+Status check_without_blocks(EpilogueId epilogue);
+// A tile of out, and shared memory for a value of each of its blocks.
+struct BlockSpace {
+  int rows;
+  int columns;
+  int value_bytes;
+  int shared_bytes;
+};
+// The same of those that threads cannot reduce in such tiles.
+Status check_blocks(EpilogueId epilogue, const BlockSpace& space);
+// A row of a tile that adjacent lanes hold, each a run of adjacent columns.
+struct RowSpace {
+  int columns;
+  int run;
+  bool is_turned;  // rows are out's columns
+};
+// Refuses reductions of blocks that are not of one such row, or not of whole runs.
+Status check_row_blocks(EpilogueId epilogue, const RowSpace& space);
+// Refuses reductions over no elements, for which nothing is launched that could write the result.
+Status check_something_reduced(const GemmProblem& problem);
+// Neither blocks nor reductions of nothing.
 Status check_carried(const GemmProblem& problem);
 
 // The tensors of a program in the order of its parameters, as a kernel sees them; empty for the

@@ -88,7 +88,8 @@ TEST(HostPrograms, random_ones_lie_in_their_intervals) {
     const std::uint64_t seed = tests::random_seed() + static_cast<std::uint64_t>(i);
     std::mt19937_64 random(seed);
     const std::string product = random_product(random);
-    run_everywhere(tests::add_random_program(random, product), seed, i % 3 == 0, tally);
+    const tests::ProgramLimits limits{.with_blocks = i % 4 == 0};
+    run_everywhere(tests::add_random_program(random, product, limits), seed, i % 3 == 0, tally);
   }
   std::printf("%lld programs, %lld runs, %lld elements, %lld of them without a bound\n",
               static_cast<long long>(tally.programs), static_cast<long long>(tally.runs),

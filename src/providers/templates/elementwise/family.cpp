@@ -147,6 +147,7 @@ ElementwiseFamily::ElementwiseFamily()
 // --- discovery ----------------------------------------------------------------------------------
 
 Status ElementwiseFamily::carries(const GemmProblem& problem) const {
+  if (Status status = check_without_blocks(problem.epilogue); !status) return status;
   if (problem.epilogue == default_epilogue || !has_reductions(problem.epilogue))
     return Status::success();  // `explain` reports other failures
   return Status::fail("epilogue: expected a program without reductions, got \"" +

@@ -59,6 +59,18 @@ std::string find_failure(const Query& query) {
   return failure.empty() ? find_label_failure(problem, *arithmetic) : failure;
 }
 
+// Values of blocks reuse the memory of the stages, which have at least this.
+Status check_blocks_of(const SimtTile& tile, const GemmProblem& problem) {
+  const bool is_double = problem.accumulator == DType::float64;
+  const int k_words = problem.accumulator == DType::int32 ? tile.k / 4 : tile.k;
+  return check_blocks(
+      problem.epilogue,
+      {.rows = tile.m,
+       .columns = tile.n,
+       .value_bytes = byte_width(epilogue_compute_type(problem.accumulator)) == 8 ? 8 : 4,
+       .shared_bytes = (tile.m + tile.n) * k_words * (is_double ? 8 : 4) * tile.stages});
+}
+
 bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
                   std::int64_t columns) {
   return kernel::keeps_layout(rule.layout, matrix, rows, columns) &&
@@ -270,6 +282,12 @@ SimtFamily::SimtFamily()
     : TemplateFamily(
           {.name = "simt", .version = simt_version, .targets = runtime::portable_targets}) {}
 
+// The widest tiles that this family has.
+Status SimtFamily::carries(const GemmProblem& problem) const {
+  if (Status status = check_blocks(problem.epilogue, {128, 128, 0, 0}); !status) return status;
+  return check_something_reduced(problem);
+}
+
 // --- discovery ----------------------------------------------------------------------------------
 
 void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) const {
@@ -293,6 +311,7 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
   const SimtPrediction prediction(timed, arithmetic, query.device);
   for (const SimtTile& tile : tiles_for(problem, arithmetic)) {
     if (!fits_grid(tile, problem) || !fits_labels(extents_of(tile), problem)) continue;
+    if (!check_blocks_of(tile, problem)) continue;
     const double padding = padding_factor(timed, tile);
     const double finding = average ? finding_us(tile, *average, query.device) : 0;
     const DesignBytes design = DesignBytes::of(tile);
@@ -311,9 +330,10 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
 
 Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
   const GemmProblem& problem = query.problem;
-  if (Status status = check_carried(problem); !status) return status;
   const OperandRules& rules = kernel.operands();
   const SimtTile tile = simt_tile(kernel);
+  if (Status status = check_something_reduced(problem); !status) return status;
+  if (Status status = check_blocks_of(tile, problem); !status) return status;
   if (Status status = check_groups(are_groups(tile.form), rules, problem); !status) return status;
   if (is_convolution(tile.form) != problem.convolution.has_value())
     return Status::fail(problem.convolution ? "operation: expected a GEMM, got a convolution"

@@ -13,6 +13,8 @@ class SimtFamily final : public TemplateFamily {
  public:
   SimtFamily();
 
+  // Programs with amax, max and min of blocks that divide tiles.
+  Status carries(const GemmProblem& problem) const override;
   bool takes_pointers() const noexcept override { return true; }
   // Adjacent and masked groups with sizes on the device.
   bool takes_groups(const Groups& groups) const noexcept override;

@@ -205,6 +205,11 @@ std::string find_misfit(const Kernel& kernel, const Query& query) {
   const Sm80Tile tile = sm80_tile(kernel);
   if (!fits_count(tile, kernel.operands(), query.problem))
     return too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), query.problem);
+  const RowSpace space{.columns = design.tile_n,
+                       .run = abi::finished_columns(design),
+                       .is_turned = is_turned_sm80(kernel.operands(), tile)};
+  if (const Status status = check_row_blocks(query.problem.epilogue, space); !status)
+    return status.error();
   const GroupTileExtents extents[] = {extents_in_out(tile, kernel.operands())};
   return query.problem.groups ? find_label_failure(extents, query.problem) : std::string();
 }
@@ -351,6 +356,11 @@ std::span<const Target> Sm80Family::target_table(const Kernel& kernel) const noe
   return targets_of(kernel);
 }
 
+// Kernels tell which reductions of blocks they have.
+Status Sm80Family::carries(const GemmProblem& problem) const {
+  return check_something_reduced(problem);
+}
+
 // --- discovery ----------------------------------------------------------------------------------
 
 void Sm80Family::match(const Query& query, std::vector<RankedKernel>& kernels) const {
@@ -376,7 +386,7 @@ void Sm80Family::match(const Query& query, std::vector<RankedKernel>& kernels) c
 
 Status Sm80Family::supports(const Kernel& kernel, const Query& query) const {
   const GemmProblem& problem = query.problem;
-  if (Status status = check_carried(problem); !status) return status;
+  if (Status status = check_something_reduced(problem); !status) return status;
   const Sm80Tile tile = sm80_tile(kernel);
   const bool has_groups = tile.groups != abi::GroupSchedule::none;
   if (Status status = check_groups(has_groups, kernel.operands(), problem, GroupStores::clipped);

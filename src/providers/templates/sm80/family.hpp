@@ -13,6 +13,8 @@ class Sm80Family final : public TemplateFamily {
  public:
   Sm80Family();
 
+  // Programs with reductions of blocks of one row, as far as its kernels have them.
+  Status carries(const GemmProblem& problem) const override;
   bool takes_pointers() const noexcept override { return true; }
   bool takes_convolution(const Convolution&) const noexcept override { return true; }
   bool takes_companions(const GemmProblem& problem) const noexcept override;
