@@ -230,14 +230,13 @@ void EmulationBuffers::refill() {
   for (std::size_t index = 0; index < arguments_.size(); ++index) {
     const EmulationArgument& argument = arguments_[index];
     if (!argument.has_buffer() || argument.bytes.empty()) continue;
-    if (addresses_[index] != 0 && !argument.is_written) {
-      device_.memory.free(addresses_[index]);  // so that all of it is unwritten again
-      addresses_[index] = 0;
-    }
+    // Addresses stay, since kernels may store them.
     if (addresses_[index] == 0) allocate(index);
-    if (!argument.is_written) continue;
-    std::ignore =
-        device_.memory.copy_in(addresses_[index], argument.bytes.data(), argument.bytes.size());
+    emulator::GlobalMemory& memory = device_.memory;
+    const std::uint64_t bytes = argument.bytes.size();
+    std::ignore = argument.is_written
+                      ? memory.copy_in(addresses_[index], argument.bytes.data(), bytes)
+                      : memory.make_unwritten(addresses_[index], bytes);
   }
 }
 

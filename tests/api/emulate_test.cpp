@@ -385,6 +385,17 @@ __global__ void last(unsigned* out) {
   EXPECT_TRUE(emulate(request).passed());
 }
 
+TEST_F(Emulate, buffers_have_the_same_addresses_under_every_schedule) {
+  constexpr const char* source = R"(
+__global__ void keep(void** out) {
+  out[threadIdx.x] = out + threadIdx.x;
+})";
+  EmulationRequest request = request_for(source, {EmulationArgument::unwritten(8 * 64)});
+  request.schedules = 3;
+  const EmulationReport report = emulate(request);
+  EXPECT_TRUE(report.passed()) << to_string(report);
+}
+
 TEST_F(Emulate, comments_of_the_source_are_rules_for_their_line_or_the_next) {
   const auto report_with = [&](const char* first, const char* second) {
     const std::string source = std::string("__global__ void mark(int* out) {\n") + first +

@@ -54,6 +54,8 @@ class GlobalMemory {
   [[nodiscard]] bool copy_out(void* to, std::uint64_t from, std::uint64_t bytes) const;
   [[nodiscard]] bool copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
   [[nodiscard]] bool fill(std::uint64_t to, std::uint8_t value, std::uint64_t bytes);
+  // Zeros that count as unwritten, as after an allocation.
+  [[nodiscard]] bool make_unwritten(std::uint64_t address, std::uint64_t bytes);
   // The number of unwritten bytes among these; 0 if any is outside of an allocation.
   std::uint64_t count_unwritten(std::uint64_t address, std::uint64_t bytes) const;
   // Called when a kernel starts: it does not conflict with accesses of earlier kernels.

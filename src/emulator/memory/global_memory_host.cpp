@@ -86,6 +86,15 @@ bool GlobalMemory::fill(std::uint64_t to, std::uint8_t value, std::uint64_t byte
       });
 }
 
+bool GlobalMemory::make_unwritten(std::uint64_t address, std::uint64_t bytes) {
+  return insides_->for_each_piece(
+      address, bytes,
+      [&](Chunk& chunk, std::byte* data, std::uint64_t offset, std::uint64_t piece, std::uint64_t) {
+        std::memset(data + offset, 0, piece);
+        chunk.mark_unwritten(offset, piece);
+      });
+}
+
 bool GlobalMemory::Insides::take(std::uint64_t from, std::uint64_t bytes, Carried& carried) {
   return for_each_piece(from, bytes,
                         [&](Chunk& chunk, std::byte* data, std::uint64_t offset,
