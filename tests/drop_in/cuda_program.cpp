@@ -119,6 +119,11 @@ done:
   atom.global.add.u32 %r1, [hits], 1;
   ret;
 }
+.visible .entry unknown(.param .u64 numbers, .param .u32 count) {
+  .reg .b64 %rd1;
+  alloca.u64 %rd1, 16;
+  ret;
+}
 .visible .entry stop(.param .u64 numbers, .param .u32 count) {
   trap;
 }
@@ -188,7 +193,7 @@ struct Wrapper {
 };
 
 // Their addresses stand for the kernels and the variable.
-char scale_stand_in, race_stand_in, hit_stand_in, stop_stand_in, factor_stand_in;
+char scale_stand_in, race_stand_in, hit_stand_in, stop_stand_in, unknown_stand_in, factor_stand_in;
 unsigned* hits = nullptr;  // set when the module is initialised
 
 class Registration {
@@ -200,6 +205,7 @@ class Registration {
     add(&race_stand_in, "race");
     add(&hit_stand_in, "hit");
     add(&stop_stand_in, "stop");
+    add(&unknown_stand_in, "unknown");
     __cudaRegisterManagedVar(handle_, reinterpret_cast<void**>(&hits), nullptr, "hits", 0, 4, 0, 0);
     __cudaRegisterVar(handle_, &factor_stand_in, nullptr, "factor", 0, 4, 1, 0);
     __cudaRegisterFatBinaryEnd(handle_);
@@ -385,6 +391,13 @@ void run_trap() {
   CHECK(cudaDeviceSynchronize());
 }
 
+void run_unknown() {
+  Numbers numbers;
+  unsigned size = count;
+  void* parameters[] = {&numbers.memory, &size};
+  CHECK(cudaLaunchKernel(&unknown_stand_in, {1, 1, 1}, {32, 1, 1}, parameters, 0, nullptr));
+}
+
 void run_absent() { CHECK(cudaCreateTextureObject(nullptr, nullptr, nullptr, nullptr)); }
 
 // Freed by a destructor that runs when the main thread's own values have been destroyed.
@@ -436,6 +449,7 @@ int main(int argc, char** argv) {
                                                            {"absent", run_absent},
                                                            {"bounds", run_bounds},
                                                            {"null", run_null},
+                                                           {"unknown", run_unknown},
                                                            {"static", run_static},
                                                            {"machine", run_right}};
   const auto found = cases.find(argc > 1 ? argv[1] : "");

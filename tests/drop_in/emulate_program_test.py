@@ -112,6 +112,12 @@ class EmulateProgram(unittest.TestCase):
         self.assertIn("cudaDeviceSynchronize(): cudaErrorLaunchFailure", run.stdout)
         self.assertIn("trap", run.stderr)
 
+    def test_unknown_instructions_are_refused_by_name(self):
+        run = emulate("unknown")
+        self.assertEqual(run.returncode, 4, run.stderr)
+        self.assertIn("cudaErrorNotSupported", run.stdout)
+        self.assertRegex(run.stderr, r"gemmery: cuKernelGetFunction: .*PTX line \d+.* got alloca")
+
     def test_what_lacks_is_refused_by_name(self):
         run = emulate("absent")
         self.assertEqual(run.returncode, 4, run.stderr)
