@@ -128,12 +128,18 @@ _LARGEST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0, "float6_e2m3fn": 7.5
 
 
 def mx_scale(x: Any, dtype: Any, rule: Any) -> Any:
-    """The power of two by which a block with the largest magnitude x is divided before it is rounded to `dtype`. `rule`: "floor"
-    (that below x by that below dtype's largest number, as OCP says) or "rceil" (the least that keeps x within dtype)."""
+    """The power of two by which a block with the largest magnitude x is divided before it is rounded to `dtype`.
+
+    `rule`: "floor" (that below x by that below dtype's largest number, as OCP says) or "rceil" (the least that keeps x
+    within dtype's numbers)."""
     word = getattr(rule, "__name__", rule)
     largest = _LARGEST.get(_core.dtype(dtype).name)
     if largest is None or word not in ("floor", "rceil"):
-        refuse('e4m3, e5m2, e2m3, e3m2 or e2m1, and "floor" or "rceil"', f"{dtype!r}, {rule!r}", "mx_scale(block_amax(x, 1, 32), e4m3, rceil)")
+        refuse(
+            'e4m3, e5m2, e2m3, e3m2 or e2m1, and "floor" or "rceil"',
+            f"{dtype!r}, {rule!r}",
+            "mx_scale(block_amax(x, 1, 32), e4m3, rceil)",
+        )
     find(f"mx_{word}")
     return _functions[f"mx_{word}"](x, largest)
 

@@ -138,6 +138,7 @@ _ELEMENTARY = frozenset(
     ]
 )
 
+
 def _mx_scale(o: Any, x: Any, y: Any, is_ceiling: bool) -> Any:
     """The scale of a block whose largest magnitude is x, of a type whose largest number is y."""
     significand, exponent = o.frexp_(abs(x))
