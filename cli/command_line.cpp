@@ -33,7 +33,7 @@ struct Parser {
   bool wants_csv = false;
 };
 
-std::vector<std::string> words_of(std::span<const std::string_view> words) {
+std::vector<std::string> strings_of(std::span<const std::string_view> words) {
   return {words.begin(), words.end()};
 }
 
@@ -228,7 +228,7 @@ void declare_emulate(CLI::App& verb, Parser& parser) {
 
 void declare_cache(CLI::App& verb, Parser& parser) {
   Options& options = parser.line.options;
-  verb.add_option("action", options.action)->check(one_of(words_of(cache_actions())));
+  verb.add_option("action", options.action)->check(one_of(strings_of(cache_actions())));
   verb.add_option("--bytes", options.bytes)
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
   add_format(verb, parser);
@@ -237,7 +237,8 @@ void declare_cache(CLI::App& verb, Parser& parser) {
 void declare_doctor(CLI::App& verb, Parser& parser) { verb.add_flag("--json", parser.wants_json); }
 
 void declare_completion(CLI::App& verb, Parser& parser) {
-  verb.add_option("shell", parser.line.options.shell)->check(one_of(words_of(completed_shells())));
+  verb.add_option("shell", parser.line.options.shell)
+      ->check(one_of(strings_of(completed_shells())));
 }
 
 void declare_new(CLI::App& verb, Parser& parser) {

@@ -116,7 +116,7 @@ Html draw_ceilings(const Plane& plane, const Ceilings& ceilings) {
                        "start", size_text(static_cast<std::int64_t>(ceilings.bandwidth)) + "/s");
 }
 
-std::string words_of(const BenchRow& row) {
+std::string words_of_point(const BenchRow& row) {
   return fmt::format("{}: {}, {}, {}", row.problem, row.kernel, time_text(row.median_us),
                      rate_text(row.flops_per_second));
 }
@@ -131,7 +131,7 @@ Html roofline(const BenchRecord& record, const KernelClasses& classes) {
   Html content = plane_frame(plane) + draw_ceilings(plane, ceilings);
   for (const Point& point : points)
     content += mark(classes.kind_of(*point.row), plane.x.percent(point.intensity),
-                    plane.down(point.row->flops_per_second), words_of(*point.row));
+                    plane.down(point.row->flops_per_second), words_of_point(*point.row));
   const Html plot = picture(
       plot_height, "Rates over operations per byte; the table below has the numbers", content);
   return classes.legend() + element("div", {{"class", "plot"}}, plot);

@@ -13,14 +13,14 @@
 namespace gemmery::templates {
 namespace {
 
-constexpr std::int32_t k_of_stage = abi::sm90_swizzle_bytes;  // operands have 8 bits
+constexpr std::int32_t scaled_stage_k = abi::sm90_swizzle_bytes;  // operands have 8 bits
 constexpr std::int32_t k_of_wgmma = 32;
 
 bool is_byte_float(DType dtype) noexcept { return is_floating(dtype) && bit_width(dtype) == 8; }
 
 // The k in a row, from a multiple of it on, that all share their scales.
 std::int32_t scaled_k_of(const GemmProblem& problem) noexcept {
-  std::int32_t k = k_of_stage;
+  std::int32_t k = scaled_stage_k;
   for (const OperandCompanions* const companions : {&problem.a_companions, &problem.b_companions})
     for (const CompanionType& scale : companions->scales) k = std::gcd(k, scale.block.k);
   return operation::is_k_ragged(problem.groups) ? std::gcd(k, problem.groups->alignment) : k;
