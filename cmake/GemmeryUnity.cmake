@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# Unity builds, for builds from nothing: with GEMMERY_UNITY_BUILD several sources are compiled as one, which parses their headers once
+# (docs/decisions/0039-builds-from-nothing-compile-folders-together.md). Without it, the default, every source is compiled by itself.
+
+# gemmery_unite_sources(TARGET): sources of one folder are compiled together, at most GEMMERY_UNITY_SIZE at a time. Sources with compile
+# options of their own stay by themselves.
+set(GEMMERY_UNITY_SIZE 8)
+function(gemmery_unite_sources TARGET)
+  if(NOT GEMMERY_UNITY_BUILD)
+    return()
+  endif()
+  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(SOURCES ${TARGET} SOURCES)
+  list(FILTER SOURCES INCLUDE REGEX "\\.cpp$")
+  set(FOLDERS "")
+  foreach(SOURCE IN LISTS SOURCES)
+    cmake_path(ABSOLUTE_PATH SOURCE)
+    cmake_path(GET SOURCE PARENT_PATH FOLDER)
+    cmake_path(RELATIVE_PATH FOLDER BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    string(MAKE_C_IDENTIFIER "${FOLDER}" FOLDER)
+    list(APPEND FOLDERS ${FOLDER})
+    list(APPEND SOURCES_OF_${FOLDER} "${SOURCE}")
+  endforeach()
+  list(REMOVE_DUPLICATES FOLDERS)
+  foreach(FOLDER IN LISTS FOLDERS)
+    list(SORT SOURCES_OF_${FOLDER})
+    list(LENGTH SOURCES_OF_${FOLDER} COUNT)
+    math(EXPR UNITS "(${COUNT} + ${GEMMERY_UNITY_SIZE} - 1) / ${GEMMERY_UNITY_SIZE}")
+    foreach(SOURCE IN LISTS SOURCES_OF_${FOLDER})
+      list(FIND SOURCES_OF_${FOLDER} "${SOURCE}" INDEX)
+      math(EXPR UNIT "${INDEX} * ${UNITS} / ${COUNT}")
+      set_source_files_properties("${SOURCE}" TARGET_DIRECTORY ${TARGET} PROPERTIES UNITY_GROUP "${FOLDER}_${UNIT}")
+    endforeach()
+  endforeach()
+endfunction()
