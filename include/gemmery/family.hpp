@@ -84,6 +84,10 @@ class GEMMERY_API Family {
   // epilogue that multiplies the sums by them.
   virtual bool takes_companions(const GemmProblem&) const noexcept { return false; }
 
+  // True if kernels of this family take operands that are prepared (ElementOrder::fragments), which
+  // are companions, too. Otherwise, the same as for pointers.
+  virtual bool takes_prepared(const GemmProblem&) const noexcept { return false; }
+
   // Appends every kernel that supports the query, with its predicted time.
   virtual void match(const Query& query, std::vector<RankedKernel>& kernels) const = 0;
 

@@ -139,6 +139,26 @@ typedef struct gemmery_tensor {
   uint64_t byte_offset;
 } gemmery_tensor;
 
+/* A scale or a zero point: a value for each block of an operand's elements, so many rows of A
+ * (columns of B) by so many elements of k; 0 means all of them. */
+typedef struct gemmery_companion {
+  gemmery_tensor values;
+  int32_t block_rows;
+  int32_t block_k;
+  int32_t is_swizzled; /* 0: of any strides; 1: tiles of 128 rows and 4 blocks of k */
+} gemmery_companion;
+
+/* What belongs to an operand besides its elements: (element - zero) * scale * scale, or
+ * table[element] * scale * scale (gemmery/scales.hpp). */
+typedef struct gemmery_scaling {
+  size_t struct_size;
+  const gemmery_companion* scales; /* at most two, the one that varies along k first */
+  int32_t scale_count;
+  int32_t is_prepared;                 /* 1: elements in the order of prepare_operand */
+  const gemmery_companion* zero_point; /* NULL: none */
+  const float* table;                  /* sixteen numbers of codes of uint4, read now; NULL: none */
+} gemmery_scaling;
+
 /* out = alpha * A @ B + beta * C, A (M,K) or (L,M,K), B (K,N) or (L,K,N), out (M,N) or (L,M,N). */
 typedef struct gemmery_gemm {
   size_t struct_size;
@@ -158,6 +178,8 @@ typedef struct gemmery_gemm {
   int32_t b_pointers;
   int32_t c_pointers;
   int32_t out_pointers;
+  const gemmery_scaling* a_scaling; /* NULL: none */
+  const gemmery_scaling* b_scaling;
 } gemmery_gemm;
 
 /* Scratch memory on the operands' device, its address a multiple of 256. */
@@ -188,8 +210,8 @@ typedef struct gemmery_launch gemmery_launch;
 
 GEMMERY_API gemmery_result gemmery_bind(const gemmery_kernel* kernel, const gemmery_gemm* gemm,
                                         gemmery_launch** launch);
-/* Replaces the memory (or the array of pointers) of "A", "B", "C" or "out"; shape, strides and
- * alignment stay the same. */
+/* Replaces the memory (or the array of pointers) of "A", "B", "C", "out", "scale_a", "scale_a.1" (the
+ * second one), "zero_a", likewise of B; shape, strides and alignment stay the same. */
 GEMMERY_API gemmery_result gemmery_set_data(gemmery_launch* launch, const char* operand,
                                             const void* data);
 GEMMERY_API gemmery_result gemmery_set_scalars(gemmery_launch* launch, double alpha, double beta);

@@ -8,6 +8,7 @@
 #include <gemmery/artifact.hpp>
 #include <gemmery/buffer.hpp>
 #include <gemmery/cache.hpp>
+#include <gemmery/checkpoints.hpp>
 #include <gemmery/conv_arguments.hpp>
 #include <gemmery/convolution.hpp>
 #include <gemmery/device.hpp>
@@ -30,6 +31,7 @@
 #include <gemmery/kernel.hpp>
 #include <gemmery/log.hpp>
 #include <gemmery/measure.hpp>
+#include <gemmery/prepare.hpp>
 #include <gemmery/print.hpp>
 #include <gemmery/problem.hpp>
 #include <gemmery/scale_conversion.hpp>

@@ -62,13 +62,19 @@ class CompanionRule {
   std::uint8_t bits_ = 0;
 };
 
-// The scales and the zero point of an operand that a kernel reads in its main loop. Blocks and
-// strides are parameters of a launch. Scales that do not vary along k are a part of the epilogue.
+// The scales and the zero point of an operand that a kernel reads in its main loop, whether its
+// codes have a table, and whether it is prepared (ElementOrder::fragments). Blocks, strides and the
+// table's numbers are parameters of a launch. Scales that do not vary along k are a part of the
+// epilogue.
 struct CompanionRules {
   std::array<CompanionRule, 2> scales{};
   CompanionRule zero_point{};
+  bool has_table : 1 = false;
+  bool is_prepared : 1 = false;
 
-  constexpr bool are_used() const noexcept { return scales[0].is_used() || zero_point.is_used(); }
+  constexpr bool are_used() const noexcept {
+    return scales[0].is_used() || zero_point.is_used() || has_table || is_prepared;
+  }
   friend bool operator==(const CompanionRules&, const CompanionRules&) = default;
 };
 

@@ -78,8 +78,12 @@ struct CompanionType {
 struct OperandCompanions {
   std::vector<CompanionType> scales = {};
   std::optional<CompanionType> zero_point = {};
+  std::optional<CodeTable> table = {};
+  ElementOrder order = ElementOrder::strided;
 
-  bool empty() const noexcept { return scales.empty() && !zero_point; }
+  bool empty() const noexcept {
+    return scales.empty() && !zero_point && !table && order == ElementOrder::strided;
+  }
   friend bool operator==(const OperandCompanions&, const OperandCompanions&) = default;
 };
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scales and zero points of an operand. They belong to it: its elements are
+// Scales, zero points and code tables of an operand. They belong to it: its elements are
 //
 //   A'[m, k] = (A[m, k] - zero[m / rows, k / block_k]) * scale[m / rows, k / block_k] * ...
 //
-// with exact values of all factors. For B, whose shape is (K, N), n takes the place of m.
+// with exact values of all factors; with a table, table[A[m, k]] takes the place of A[m, k]. For B,
+// whose shape is (K, N), n takes the place of m.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -65,21 +67,60 @@ struct Companion {
       : values(tensor), block(of), layout(where) {}
 };
 
-// An operand of a GEMM with its scales, which multiply, and its zero point. Scales are float32,
-// float16, bfloat16, e8m0 or e4m3; a zero point is int4, uint4, int8, uint8, int32,
-// float32, float16 or bfloat16 and strided. The caller owns all memory. Scales are read when the
-// work runs, on the device of the operand.
+// The numbers that the sixteen codes of 4 bits stand for, in the order of the codes. They are a
+// part of the problem, not memory: arguments keep a copy. All are finite.
+struct CodeTable {
+  std::array<float, 16> values{};
+
+  friend bool operator==(const CodeTable&, const CodeTable&) = default;
+};
+// "nf4", "nf4.bf16", "nf4.f16", or the sixteen numbers, joined by commas.
+GEMMERY_API std::string to_string(const CodeTable& table);
+// Reads the above; nullopt for other words.
+GEMMERY_API std::optional<CodeTable> parse_code_table(std::string_view word);
+// The same table with every value rounded to nearest even: kernels of tensor cores multiply 16-bit
+// floats, and serve tables that are exact in the other operand's type.
+GEMMERY_API CodeTable rounded(const CodeTable& table, DType dtype);
+
+namespace code_table {
+// NormalFloat of 4 bits: quantiles of the normal distribution, scaled to [-1, 1] (QLoRA,
+// arXiv 2305.14314, appendix E).
+inline constexpr CodeTable nf4{
+    {-1.0F, -0.6961928009986877F, -0.5250730514526367F, -0.39491748809814453F,
+     -0.28444138169288635F, -0.18477343022823334F, -0.09105003625154495F, 0.0F,
+     0.07958029955625534F, 0.16093020141124725F, 0.24611230194568634F, 0.33791524171829224F,
+     0.44070982933044434F, 0.5626170039176941F, 0.7229568362236023F, 1.0F}};
+}  // namespace code_table
+
+// The order of an operand's elements in memory: by its strides, or in that of the fragments that
+// tensor cores take, into which prepare_operand (prepare.hpp) brings codes of 4 and 8 bits. Kernels
+// take one of them.
+enum class ElementOrder : std::uint8_t { strided, fragments };
+GEMMERY_API std::string_view name(ElementOrder order) noexcept;
+
+// An operand of a GEMM with its scales, which multiply, and its zero point or its code table.
+// Scales are float32, float16, bfloat16, e8m0 or e4m3; a zero point is int4, uint4, int8, uint8,
+// int32, float32, float16 or bfloat16 and strided. A table belongs to an operand of uint4 without a
+// zero point. The caller owns all memory. Scales are read when the work runs, on the device of the
+// operand.
 struct ScaledOperand {
   Tensor quantized;
   std::vector<Companion> scales = {};  // at most two
   std::optional<Companion> zero_point = std::nullopt;
+  std::optional<CodeTable> table = std::nullopt;
+  ElementOrder order = ElementOrder::strided;
 
   ScaledOperand(const Tensor& tensor) : quantized(tensor) {}  // NOLINT: without scales
   ScaledOperand(const Tensor& tensor, std::vector<Companion> factors,
                 std::optional<Companion> zero = std::nullopt)
       : quantized(tensor), scales(std::move(factors)), zero_point(std::move(zero)) {}
+  ScaledOperand(const Tensor& codes, std::vector<Companion> factors, const CodeTable& numbers)
+      : quantized(codes), scales(std::move(factors)), table(numbers) {}
 
-  bool is_scaled() const noexcept { return !scales.empty() || zero_point.has_value(); }
+  // True if there is more to it than a tensor.
+  bool is_scaled() const noexcept {
+    return !scales.empty() || zero_point || table || order != ElementOrder::strided;
+  }
 };
 
 // The number of values of a scale in the swizzled layout: rows rounded up to 128 times blocks

@@ -4,7 +4,10 @@
 #include "docs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
+
+#include <nanobind/stl/array.h>
 
 #include <gemmery/buffer.hpp>
 #include <gemmery/discovery.hpp>
@@ -107,7 +110,7 @@ void construct(PyGemmArguments* self, nb::handle A, nb::handle B, nb::handle out
   arguments.out = import_result(out, "out");
   if (!C.is_none()) arguments.C = import_tensor(C, "C");
   read_performance(arguments);
-  if (arguments.companions.empty())
+  if (!operands.a.is_scaled() && !operands.b.is_scaled())
     validate(arguments, accumulator, alpha, beta, to_math(math));
   else
     validate_scaled(arguments, operands, accumulator,
@@ -234,6 +237,10 @@ class IdentityBytes {
     for (const CompanionType& scale : companions.scales) add(scale);
     add(companions.zero_point.has_value());
     if (companions.zero_point) add(*companions.zero_point);
+    add(companions.order);
+    add(companions.table.has_value());
+    if (companions.table)
+      for (const float value : companions.table->values) add(value);
   }
   void add(const Groups& groups) {
     add(groups.sizes);
@@ -318,6 +325,9 @@ PyOperand import_operand(nb::handle object, std::string_view role) {
   const nb::object zero = object.attr("_zero");
   if (!zero.is_none())
     operand.native.zero_point = import_companion(zero, "zero_" + letter, operand.companions);
+  if (nb::cast<bool>(object.attr("_is_prepared"))) operand.native.order = ElementOrder::fragments;
+  const nb::object table = object.attr("_table");
+  if (!table.is_none()) operand.native.table = CodeTable{nb::cast<std::array<float, 16>>(table)};
   return operand;
 }
 

@@ -105,6 +105,7 @@ ScaledPair import_operands(PyGemmArguments& arguments, nb::handle A, nb::handle 
 
 // The same arguments with operands copied to a device, and back: `args.to_device()`, `args.sync()`.
 nb::object stage(nb::handle self, Device device);
+ImportedTensor copied_to(const ImportedTensor& tensor, Device device);
 PyGemmArguments staged_on(const PyGemmArguments& arguments, Device device);
 void finish_staged(const PyGemmArguments& arguments, void* handle);
 

@@ -40,6 +40,7 @@ void bind_streams(nb::module_& module);
 void bind_epilogues(nb::module_& module);
 void bind_arguments(nb::module_& module);
 void bind_scales(nb::module_& module);
+void bind_checkpoints(nb::module_& module);
 void bind_grouped(nb::module_& module);
 void bind_convolution(nb::module_& module);
 void bind_artifacts(nb::module_& module);

@@ -13,6 +13,7 @@ NB_MODULE(_core, module) {
   bind_epilogues(module);
   bind_arguments(module);
   bind_scales(module);
+  bind_checkpoints(module);
   bind_grouped(module);
   bind_convolution(module);
   bind_artifacts(module);

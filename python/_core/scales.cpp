@@ -7,6 +7,8 @@
 #include <gemmery/scale_conversion.hpp>
 #include <gemmery/scales.hpp>
 
+#include <nanobind/stl/array.h>
+
 #include "arguments.hpp"
 #include "bindings.hpp"
 #include "docs.hpp"
@@ -54,10 +56,25 @@ nb::object unswizzle(nb::handle given, nb::handle out) {
   return nb::borrow(out);
 }
 
+nb::object copy_to_device(nb::handle tensor, nb::handle device) {
+  return nb::cast(copied_to(import_tensor(tensor, "tensor"), to_device(device, "device")));
+}
+
+std::array<float, 16> parse_table(std::string_view word) {
+  if (const std::optional<CodeTable> table = parse_code_table(word)) return table->values;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "table",
+               .expected = "nf4, nf4.bf16, nf4.f16 or sixteen numbers",
+               .got = "\"" + std::string(word) + "\""});
+}
+
 }  // namespace
 
 void bind_scales(nb::module_& module) {
   module.def("parse_scale_block", &parse_block, nb::arg("word"), doc("parse_scale_block"));
+  module.def("copy_to_device", &copy_to_device, nb::arg("tensor"), nb::arg("device"),
+             doc("copy_to_device"));
+  module.def("parse_code_table", &parse_table, nb::arg("word"), doc("parse_code_table"));
   module.def("scale_count", &count_scales, nb::arg("rows"), nb::arg("k"), nb::arg("block_rows"),
              nb::arg("block_k"), nb::arg("is_swizzled"), doc("scale_count"));
   module.def("swizzle_scales", &swizzle, nb::arg("scales"), nb::arg("out").none() = nb::none(),

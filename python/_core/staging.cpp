@@ -110,6 +110,11 @@ void show(ImportedTensor& tensor) { tensor.base = shown(tensor); }
 
 }  // namespace
 
+ImportedTensor copied_to(const ImportedTensor& tensor, Device device) {
+  Stager stager(device);
+  return stager.copy(tensor, false);
+}
+
 PyGemmArguments staged_on(const PyGemmArguments& arguments, Device device) {
   Stager stager(device);
   PyGemmArguments staged;
@@ -119,7 +124,8 @@ PyGemmArguments staged_on(const PyGemmArguments& arguments, Device device) {
   staged.wants_deterministic = arguments.wants_deterministic;
   const PyEpilogueArguments* const epilogue = arguments.epilogue_arguments();
   const bool writes_out = &arguments.result() == &arguments.out;
-  if (!arguments.companions.empty())
+  const GemmProblem& problem = arguments.native->problem();
+  if (!problem.a_companions.empty() || !problem.b_companions.empty())
     throw Error({.kind = ErrorKind::unsupported,
                  .operand = "to_device",
                  .expected = "operands without scales",

@@ -19,6 +19,7 @@ from gemmery import (
     arguments,
     artifact,
     cache,
+    checkpoints,
     config,
     emulation,
     fusion,
@@ -91,7 +92,15 @@ from gemmery.matmul import matmul
 from gemmery.metadata import KernelMetadata
 from gemmery.own_kernels import get_include
 from gemmery.providers import Provider
-from gemmery.scales import ScaledOperand, ScaleMode, ScaleSwizzleMode, swizzle_scales, unswizzle_scales
+from gemmery.scales import (
+    ScaledOperand,
+    ScaleMode,
+    ScaleSwizzleMode,
+    code_table,
+    prepare_operand,
+    swizzle_scales,
+    unswizzle_scales,
+)
 from gemmery.status import Status
 from gemmery.tensor import Stream, Tensor, as_tensor, empty, pointer_array, synchronize
 from gemmery.tuning import tune
@@ -154,6 +163,8 @@ __all__ = [
     "bfloat16",
     "cache",
     "check_result",
+    "checkpoints",
+    "code_table",
     "compile_all",
     "config",
     "define_op",
@@ -187,6 +198,7 @@ __all__ = [
     "metadata",
     "own_kernels",
     "pointer_array",
+    "prepare_operand",
     "provider_names",
     "providers",
     "status",

@@ -1290,6 +1290,39 @@ def parse_scale_block(word: str) -> tuple[int, int]:
 def scale_count(rows: int, k: int, block_rows: int, block_k: int, is_swizzled: bool) -> int:
     """The number of scales of an operand of rows x k, with padding if they are swizzled."""
 
+def parse_code_table(word: str) -> tuple[float, ...]:
+    """The sixteen numbers of a named code table."""
+
+def copy_to_device(tensor: TensorLike, device: DeviceLike) -> Tensor:
+    """A copy of a packed tensor on another device, with the same strides; it waits for the copy."""
+
+def prepare_codes(codes: TensorLike, table: Sequence[float] | None, kernel: Kernel | None) -> Tensor:
+    """Codes in the order of fragments; see gemmery.prepare_operand."""
+
+def import_gptq(
+    qweight: TensorLike, qzeros: TensorLike | None, g_idx: TensorLike | None, group: int, version: int
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Codes, zero points and the order of k of a GPTQ weight; see gemmery.checkpoints.gptq."""
+
+def import_awq(qweight: TensorLike, qzeros: TensorLike, group: int) -> tuple[Tensor, Tensor]:
+    """Codes and zero points of an AWQ weight; see gemmery.checkpoints.awq."""
+
+def import_marlin(qweight: TensorLike, scales: TensorLike, group: int) -> tuple[Tensor, Tensor]:
+    """Codes and scales of a weight in Marlin's layout; see gemmery.checkpoints.marlin."""
+
+def import_blockwise(
+    codes: TensorLike,
+    absmax: TensorLike,
+    n: int,
+    k: int,
+    block: int,
+    nested_code: TensorLike | None,
+    nested_absmax: TensorLike | None,
+    nested_block: int,
+    offset: float,
+) -> tuple[Tensor, Tensor, int]:
+    """Codes, scales and the elements of k that share one, of a weight of bitsandbytes; see gemmery.checkpoints.bitsandbytes."""
+
 def swizzle_scales(scales: TensorLike, out: TensorLike | None = None) -> Any:
     """Copies scales (rows, blocks of k) to the swizzled layout; see gemmery.swizzle_scales."""
 

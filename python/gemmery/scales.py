@@ -12,7 +12,15 @@ from typing import Any, SupportsIndex
 from gemmery import _core
 from gemmery.errors import InvalidArgumentError
 
-__all__ = ["ScaleMode", "ScaleSwizzleMode", "ScaledOperand", "swizzle_scales", "unswizzle_scales"]
+__all__ = [
+    "ScaleMode",
+    "ScaleSwizzleMode",
+    "ScaledOperand",
+    "code_table",
+    "prepare_operand",
+    "swizzle_scales",
+    "unswizzle_scales",
+]
 
 
 class ScaleMode(enum.Enum):
@@ -74,29 +82,48 @@ def _is_swizzled(swizzle: Any, block: tuple[int, int]) -> bool:
     return _SWIZZLES[word]
 
 
+def code_table(name: str) -> tuple[float, ...]:
+    """The sixteen numbers of a named table: "nf4", or "nf4.bf16" and "nf4.f16", which are rounded to that type."""
+    return tuple(_core.parse_code_table(name))
+
+
+def _table_of(table: Any) -> list[float] | None:
+    """Sixteen numbers: of a named table, or those given."""
+    if table is None:
+        return None
+    numbers = [float(number) for number in (code_table(table) if isinstance(table, str) else table)]
+    if len(numbers) != 16:
+        raise InvalidArgumentError(f"invalid argument: table: expected a name or sixteen numbers, got {len(numbers)} numbers")
+    return numbers
+
+
 def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 class ScaledOperand:
-    """An operand with scales, in place of A or B: (quantized - zero_point) * scale.
+    """An operand with scales, in place of A or B: (quantized - zero_point) * scale, or table[quantized] * scale.
 
     quantized: the tensor of elements, (M, K) for A, (K, N) for B, or a batch of them.
     scale: a tensor with a value for each block, of the operand's shape divided by the block: for A (M, K) with blocks of 1x128
-        (M, ceil(K / 128)), for B (K, N) (ceil(K / 128), N). float32, float16, bfloat16, float8_e8m0fnu or float8_e4m3fn. A list of
-        two multiplies both, the one that varies along k first.
+        (M, ceil(K / 128)), for B (K, N) (ceil(K / 128), N). float32, float16, bfloat16, float8_e8m0fnu or float8_e4m3fn. A list
+        of two multiplies both, the one that varies along k first.
     mode: the block, for each scale: a ScaleMode, its name, torch's ScalingType, "1x64", or (rows, k) with 0 for all.
     swizzle: ScaleSwizzleMode or torch's SwizzleType, for each scale; None means SwizzleNone, but 1x16 and 1x32 must say it.
     zero_point: what is subtracted from the elements first, of the shape of a strided scale in the first scale's blocks.
+    table: the numbers that codes of uint4 stand for: "nf4", "nf4.bf16" or "nf4.f16" (rounded to that type), or sixteen numbers,
+        which are copied now. Kernels of tensor cores take numbers that the other operand's 16-bit type has.
 
-    Nothing is copied: arguments keep the tensors alive, and kernels read scales when they run. ValueError (InvalidArgumentError) for
-    unknown modes; shapes and types are checked by the arguments.
+    Nothing else is copied: arguments keep the tensors alive, and kernels read scales when they run. ValueError
+    (InvalidArgumentError) for unknown modes; shapes and types are checked by the arguments.
 
         A = gemmery.ScaledOperand(a, scale_a, mode="1x128")
         args = gemmery.GemmArguments(A, B, out)
     """
 
-    def __init__(self, quantized: Any, scale: Any, mode: Any, swizzle: Any = None, zero_point: Any = None) -> None:
+    def __init__(
+        self, quantized: Any, scale: Any, mode: Any, swizzle: Any = None, zero_point: Any = None, table: Any = None
+    ) -> None:
         scales = _as_list(scale)
         modes = list(mode) if isinstance(mode, list) else [mode]
         swizzles = list(swizzle) if isinstance(swizzle, list) else [swizzle] * len(scales)
@@ -110,11 +137,33 @@ class ScaledOperand:
         self.mode = mode
         self.swizzle = swizzle
         self.zero_point = zero_point
+        self.table = table
         blocks = [_block_of(one) for one in modes]
         self._scales = [
             (tensor, *block, _is_swizzled(how, block)) for tensor, block, how in zip(scales, blocks, swizzles, strict=True)
         ]
         self._zero = None if zero_point is None else (zero_point, *blocks[0], False)
+        self._table = _table_of(table)
+        self._is_prepared = False
+
+    @property
+    def is_prepared(self) -> bool:
+        """True if prepare_operand made it."""
+        return self._is_prepared
+
+    def _with(self, quantized: Any, scale: Any, zero_point: Any, is_prepared: bool) -> ScaledOperand:
+        made = ScaledOperand(quantized, scale, self.mode, self.swizzle, zero_point, self.table)
+        made._is_prepared = is_prepared
+        return made
+
+    def to_device(self, device: Any) -> ScaledOperand:
+        """The same operand with copies of its tensors, which are packed, on a device ("cuda:0")."""
+
+        def copy(tensor: Any) -> Any:
+            return None if tensor is None else _core.copy_to_device(tensor, device)
+
+        scale = [copy(one) for one in self.scale] if isinstance(self.scale, (list, tuple)) else copy(self.scale)
+        return self._with(copy(self.quantized), scale, copy(self.zero_point), self._is_prepared)
 
     @staticmethod
     def numel_scale(shape: Sequence[int], mode: Any, swizzle: Any = None) -> int:
@@ -131,6 +180,29 @@ class ScaledOperand:
 
     def __repr__(self) -> str:
         return f"ScaledOperand(mode={self.mode!r}, swizzle={self.swizzle!r}, zero_point={self.zero_point is not None})"
+
+
+def prepare_operand(B: Any, kernel: Any | None = None) -> ScaledOperand:
+    """A weight whose codes are reordered once for the kernels that will use it.
+
+    B: a ScaledOperand or a tensor, (K, N), of 4 or 8 bits; K is a multiple of 32, N of 32 (4 bits) or 16 (8 bits). kernel: the
+    result is for this kernel, which must take prepared elements; None: for any that does.
+
+    Returns an operand with the same scales, zero point and table, which it shares, and with codes of its own on the device of
+    B's, in the order of the fragments that tensor cores take. It is a value of its own kind: get_kernels of its arguments lists
+    kernels for prepared elements only, and all other kernels refuse it. InvalidArgumentError or UnsupportedError names what
+    does not fit.
+
+        weight = gemmery.prepare_operand(weight)
+        args = gemmery.GemmArguments(x, weight, out)
+    """
+    operand = B if isinstance(B, ScaledOperand) else ScaledOperand(B, [], [])
+    if operand.is_prepared:
+        raise InvalidArgumentError(
+            "invalid argument: prepare_operand: B: expected elements in their own order, got a prepared operand"
+        )
+    codes = _core.prepare_codes(operand.quantized, operand._table, kernel)
+    return operand._with(codes, operand.scale, operand.zero_point, True)
 
 
 def swizzle_scales(scales: Any, out: Any = None) -> Any:

@@ -50,8 +50,35 @@ Tensor to_tensor(const gemmery_tensor* tensor, const char* name, int pointers) {
   }
 }
 
-DType to_accumulator(const char* word, const Tensor& a, const Tensor& b) {
-  if (word == nullptr) return default_accumulator(a.dtype(), b.dtype());
+Companion to_companion(const gemmery_companion& companion, const std::string& name) {
+  return {to_tensor(&companion.values, name.c_str(), 0),
+          {companion.block_rows, companion.block_k},
+          companion.is_swizzled != 0 ? ScaleLayout::swizzled_128x4 : ScaleLayout::strided};
+}
+
+// An operand with what belongs to it; `operand` is "A" or "B".
+ScaledOperand to_operand(const Tensor& elements, const gemmery_scaling* given,
+                         const std::string& operand) {
+  ScaledOperand scaled(elements);
+  if (given == nullptr) return scaled;
+  const std::string name = operand + "_scaling";
+  const gemmery_scaling scaling = read_struct(given, sizeof(gemmery_scaling), name.c_str());
+  if (scaling.scale_count < 0 || scaling.scale_count > 2)
+    refuse_argument(name + "->scale_count", "0, 1 or 2", std::to_string(scaling.scale_count));
+  if (scaling.scale_count > 0) required(scaling.scales, (name + "->scales").c_str());
+  for (int at = 0; at < scaling.scale_count; ++at)
+    scaled.scales.push_back(to_companion(scaling.scales[at], "scale of " + operand));
+  if (scaling.zero_point != nullptr)
+    scaled.zero_point = to_companion(*scaling.zero_point, "zero point of " + operand);
+  if (scaling.table != nullptr) {
+    CodeTable& table = scaled.table.emplace();
+    std::copy_n(scaling.table, table.values.size(), table.values.begin());
+  }
+  if (scaling.is_prepared != 0) scaled.order = ElementOrder::fragments;
+  return scaled;
+}
+
+DType to_accumulator(const char* word) {
   if (const std::optional<DType> dtype = parse_dtype(word)) return *dtype;
   refuse_argument("accumulator", "the name of a dtype", "\"" + std::string(word) + "\"");
 }
@@ -120,15 +147,18 @@ gemmery_device from_device(Device device) noexcept {
 GemmArguments to_arguments(const gemmery_gemm* gemm) {
   constexpr std::size_t first_version = offsetof(gemmery_gemm, a_pointers);
   const gemmery_gemm known = read_struct(gemm, first_version, "gemm");
-  const Tensor a = to_tensor(known.a, "A", known.a_pointers);
-  const Tensor b = to_tensor(known.b, "B", known.b_pointers);
+  const ScaledOperand a =
+      to_operand(to_tensor(known.a, "A", known.a_pointers), known.a_scaling, "A");
+  const ScaledOperand b =
+      to_operand(to_tensor(known.b, "B", known.b_pointers), known.b_scaling, "B");
   const Tensor out = to_tensor(known.out, "out", known.out_pointers);
   GemmOptions options;
   if (known.c != nullptr) options.c = to_tensor(known.c, "C", known.c_pointers);
   options.alpha = known.alpha;
   options.beta = known.beta;
   options.math = to_math(known.math);
-  return GemmArguments(a, b, out, to_accumulator(known.accumulator, a, b), options);
+  if (known.accumulator == nullptr) return GemmArguments(a, b, out, options);
+  return GemmArguments(a, b, out, to_accumulator(known.accumulator), options);
 }
 
 }  // namespace gemmery::c_api

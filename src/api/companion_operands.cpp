@@ -63,6 +63,10 @@ Numbers companion_numbers(const CompanionTensor& companion, std::uint64_t seed) 
 ScaledPair bind_companions(const GemmProblem& problem, const Tensor& a, const Tensor& b,
                            const std::vector<Tensor>& tensors) {
   ScaledPair pair{a, b};
+  pair.a.table = problem.a_companions.table;
+  pair.b.table = problem.b_companions.table;
+  pair.a.order = problem.a_companions.order;
+  pair.b.order = problem.b_companions.order;
   const std::vector<CompanionTensor> companions = companion_tensors(problem);
   for (std::size_t i = 0; i < companions.size(); ++i) {
     ScaledOperand& operand = companions[i].is_of_a ? pair.a : pair.b;

@@ -61,14 +61,18 @@ std::string companion_text(const OperandCompanions& companions, bool is_a) {
   }
   if (companions.zero_point)
     text += (text.empty() ? "" : ", ") + std::string(operation::zero_point_name(is_a));
+  if (companions.table)
+    text += (text.empty() ? "" : ", ") + std::string(operation::table_name(is_a));
+  if (companions.order != ElementOrder::strided)
+    text += (text.empty() ? "" : ", ") + std::string("elements in the order of fragments");
   return text;
 }
 
 std::string refuse_companions(const GemmProblem& problem) {
   const bool is_a = !problem.a_companions.empty();
   return std::string(is_a ? "A" : "B") +
-         ": expected elements without a zero point and without scales that vary along k, or those "
-         "that this family takes, got " +
+         ": expected elements without a zero point, a code table or scales that vary along k, or "
+         "those that this family takes, got " +
          companion_text(is_a ? problem.a_companions : problem.b_companions, is_a);
 }
 
@@ -104,10 +108,25 @@ bool takes_companions(const Family& family, const GemmProblem& problem) noexcept
   return family.takes_companions(problem);
 }
 
-constexpr std::array<FormRow, 5> forms{{
+bool is_prepared(const GemmProblem& problem) noexcept {
+  return problem.a_companions.order != ElementOrder::strided ||
+         problem.b_companions.order != ElementOrder::strided;
+}
+bool takes_prepared(const Family& family, const GemmProblem& problem) noexcept {
+  return family.takes_prepared(problem);
+}
+std::string refuse_prepared(const GemmProblem& problem) {
+  const bool is_a = problem.a_companions.order != ElementOrder::strided;
+  return std::string(is_a ? "A" : "B") +
+         ": expected elements in the order of their strides, got elements that are prepared for "
+         "another kernel";
+}
+
+constexpr std::array<FormRow, 6> forms{{
     {has_convolution, takes_convolution, refuse_convolution},
     {has_groups, takes_groups, refuse_groups},
     {has_indices, takes_indices, refuse_indices},
+    {is_prepared, takes_prepared, refuse_prepared},
     {operation::has_companions, takes_companions, refuse_companions},
     {kernel::has_pointers, takes_pointers, pointer_refusal},
 }};

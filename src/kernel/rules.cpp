@@ -82,6 +82,8 @@ std::string text_of(const CompanionRules& rules) {
     if (scale.layout() == ScaleLayout::swizzled_128x4) append("swizzled");
   }
   if (rules.zero_point.is_used()) append("zero." + std::string(alias(rules.zero_point.dtype())));
+  if (rules.has_table) append("table");
+  if (rules.is_prepared) append("fragments");
   return text.empty() ? "none" : text;
 }
 
@@ -89,6 +91,12 @@ Status check_companions(const OperandRules& rules, const GemmProblem& problem, b
   const CompanionRules& expected = is_a ? rules.a_companions : rules.b_companions;
   const CompanionRules got = companion_rules(is_a ? problem.a_companions : problem.b_companions);
   if (expected == got) return Status::success();
+  if (expected.is_prepared != got.is_prepared)
+    return Status::fail(std::string(is_a ? "A" : "B") + ": expected elements " +
+                        (expected.is_prepared ? "prepared for this kernel (prepare_operand), got "
+                                                "elements in the order of their strides"
+                                              : "in the order of their strides, got elements that "
+                                                "are prepared for another kernel"));
   return Status::fail(std::string(is_a ? "A" : "B") + ": expected scales " + text_of(expected) +
                       " in the main loop, got " + text_of(got));
 }
@@ -141,6 +149,8 @@ CompanionRules companion_rules(const OperandCompanions& companions) noexcept {
     rules.scales[i] = {companions.scales[i].values.dtype, companions.scales[i].layout};
   if (companions.zero_point)
     rules.zero_point = {companions.zero_point->values.dtype, ScaleLayout::strided};
+  rules.has_table = companions.table.has_value();
+  rules.is_prepared = companions.order == ElementOrder::fragments;
   return rules;
 }
 
@@ -167,6 +177,14 @@ std::optional<CompanionRules> parse_rules(const std::string_view text) {
   std::size_t count = 0;
   for (std::string_view rest = text == "none" ? std::string_view{} : text; !rest.empty();) {
     const std::string_view part = take_part(rest);
+    if (part == "table") {
+      rules.has_table = true;
+      continue;
+    }
+    if (part == "fragments") {
+      rules.is_prepared = true;
+      continue;
+    }
     const auto dtype = dtype_of(part == "zero" ? take_part(rest) : part);
     if (!dtype || count == rules.scales.size() + 1) return std::nullopt;
     if (part == "zero") {

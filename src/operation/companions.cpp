@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/arithmetic.hpp"
+#include "device/abi/prepared_layout.hpp"
 #include "device/abi/scale_layout.hpp"
 #include "operation/epilogue_operands.hpp"
 #include "operation/groups.hpp"
@@ -69,10 +71,49 @@ void check_zero_point(std::string_view name, const CompanionType& zero) {
            ErrorKind::unsupported);
 }
 
+void check_table(const OperandCompanions& companions, bool is_a, DType dtype) {
+  const std::string_view name = table_name(is_a);
+  if (dtype != DType::uint4)
+    refuse(name, "uint4 elements of " + std::string(is_a ? "A" : "B"),
+           std::string(gemmery::name(dtype)), "codes of 4 bits are uint4");
+  if (companions.zero_point)
+    refuse(zero_point_name(is_a), "none beside a code table", "a zero point",
+           "subtract it from the table's numbers", ErrorKind::unsupported);
+  for (const float value : companions.table->values)
+    if (!std::isfinite(value)) refuse(name, "sixteen finite numbers", fmt::format("{}", value));
+}
+
 bool varies(const CompanionType& scale) noexcept { return !is_of_sums(scale); }
+
+// Prepared elements are permuted within packed memory, in whole fragments, whose first one begins
+// at 16 bytes.
+void check_order(const GemmProblem& problem, bool is_a) {
+  const std::string_view name = is_a ? "A" : "B";
+  const MatrixType& matrix = is_a ? problem.a : problem.b;
+  const int bits = bit_width(matrix.dtype);
+  if (bits > 8 || bits == 6)
+    refuse(name, "codes of 4 or 8 bits in the order of fragments",
+           std::string(gemmery::name(matrix.dtype)), "", ErrorKind::unsupported);
+  const std::int64_t rows = is_a ? problem.m : problem.n;
+  const std::int64_t whole = abi::prepared_lines(bits);
+  if (problem.groups || rows % whole != 0 || problem.k % abi::prepared_k != 0)
+    refuse(name,
+           fmt::format("a multiple of {} {} and of {} along k in the order of fragments, without "
+                       "groups",
+                       whole, is_a ? "rows" : "columns", abi::prepared_k),
+           problem.groups ? "groups" : fmt::format("{} and {}", rows, problem.k),
+           "pass the operand as it was", ErrorKind::unsupported);
+  const std::int64_t along = is_a ? matrix.column_stride : matrix.row_stride;
+  const std::int64_t across = is_a ? matrix.row_stride : matrix.column_stride;
+  if ((problem.k > 1 && along != 1) || (rows > 1 && across != problem.k) || matrix.has_pointers() ||
+      matrix.alignment < 16)
+    refuse(name, "packed memory with adjacent k, aligned to 16 bytes, for prepared elements",
+           "other strides or another alignment", "prepare_operand allocates it");
+}
 
 void check_operand(const OperandCompanions& companions, bool is_a, DType dtype) {
   if (companions.empty()) return;
+  if (companions.table) check_table(companions, is_a, dtype);
   if (dtype == DType::float64)
     refuse(is_a ? "A" : "B", "elements of at most 32 bits beside scales", "float64",
            "scale it beforehand", ErrorKind::unsupported);
@@ -97,7 +138,8 @@ bool is_of_fp8_or_native(Math math) noexcept {
 
 // Companions that an epilogue cannot express.
 bool needs_main_loop(const OperandCompanions& companions) noexcept {
-  return companions.zero_point || std::ranges::any_of(companions.scales, [](const auto& scale) {
+  return companions.zero_point || companions.table || companions.order != ElementOrder::strided ||
+         std::ranges::any_of(companions.scales, [](const auto& scale) {
            return scale.block.k != 0 || scale.layout != ScaleLayout::strided ||
                   scale.block.rows > 1 || scale.values.dtype == DType::float8_e8m0fnu;
          });
@@ -106,7 +148,10 @@ bool needs_main_loop(const OperandCompanions& companions) noexcept {
 std::string_view first_name(const GemmProblem& problem) noexcept {
   const bool is_a = !problem.a_companions.empty();
   const OperandCompanions& companions = is_a ? problem.a_companions : problem.b_companions;
-  if (companions.scales.empty()) return zero_point_name(is_a);
+  if (companions.scales.empty() && companions.order != ElementOrder::strided)
+    return order_name(is_a);
+  if (companions.scales.empty())
+    return companions.zero_point ? zero_point_name(is_a) : table_name(is_a);
   return is_a ? "scale_a" : "scale_b";
 }
 
@@ -136,7 +181,7 @@ void check_form(const GemmProblem& problem) {
       needs_main_loop(problem.a_companions) || needs_main_loop(problem.b_companions);
   if (is_deep && problem.groups && problem.groups->sizes == GroupSizes::list)
     refuse(name, "scales of rows or of the whole tensor, for a list of problems",
-           "scales of other blocks, or a zero point", "", ErrorKind::unsupported);
+           "scales of other blocks, a zero point or a code table", "", ErrorKind::unsupported);
   check_indices_of_groups(problem);
   if (is_deep && !is_of_fp8_or_native(problem.math))
     refuse("math", "native, fp8_fast or fp8_promoted with scales that vary along k",
@@ -300,6 +345,8 @@ std::string scale_word(bool is_a, std::size_t index) {
 }
 
 std::string_view zero_point_name(bool is_a) noexcept { return is_a ? "zero_a" : "zero_b"; }
+std::string_view table_name(bool is_a) noexcept { return is_a ? "table_a" : "table_b"; }
+std::string_view order_name(bool is_a) noexcept { return is_a ? "order_a" : "order_b"; }
 
 bool has_companions(const GemmProblem& problem) noexcept {
   return !problem.a_companions.empty() || !problem.b_companions.empty();
@@ -324,6 +371,8 @@ void check_companions(const GemmProblem& problem) {
   check_operand(problem.a_companions, true, problem.a.dtype);
   check_operand(problem.b_companions, false, problem.b.dtype);
   check_form(problem);
+  if (problem.a_companions.order != ElementOrder::strided) check_order(problem, true);
+  if (problem.b_companions.order != ElementOrder::strided) check_order(problem, false);
 }
 
 CompanionViews view_companions(const ScaledOperand& operand, bool is_a,
@@ -344,6 +393,8 @@ CompanionViews view_companions(const ScaledOperand& operand, bool is_a,
     views.types.zero_point = one.type;
     views.memory.zero_point = one.view;
   }
+  views.types.table = operand.table;
+  views.types.order = operand.order;
   return views;
 }
 

@@ -50,6 +50,8 @@ std::string scale_name(bool is_a, std::size_t index);
 // The same as a word of an epilogue: "scale_a_1".
 std::string scale_word(bool is_a, std::size_t index);
 std::string_view zero_point_name(bool is_a) noexcept;
+std::string_view table_name(bool is_a) noexcept;
+std::string_view order_name(bool is_a) noexcept;
 
 // True if a scale can multiply the sums in an epilogue: it does not vary along k, and has a value
 // for every row or one for all of them.

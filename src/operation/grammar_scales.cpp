@@ -30,6 +30,19 @@ std::string as_operand(const Word& word, std::string_view layout, bool is_a) {
                    "\" or \":swizzled\" after the block");
 }
 
+void read_table(const Word& word, std::string_view text, std::optional<CodeTable>& table) {
+  if (table) refuse(word, "each field once");
+  table = parse_code_table(text);
+  if (!table) refuse(word, "nf4, nf4.bf16, nf4.f16, or sixteen numbers joined by commas");
+}
+
+void read_order(const Word& word, std::string_view text, std::optional<ElementOrder>& order) {
+  if (order) refuse(word, "each field once");
+  for (const ElementOrder one : {ElementOrder::strided, ElementOrder::fragments})
+    if (text == name(one)) order = one;
+  if (!order) refuse(word, "strided or fragments");
+}
+
 // TYPE[BLOCK]:LAYOUT/modifiers
 CompanionWords read_companion(const Word& word, std::string_view text, bool is_a) {
   CompanionWords words;
@@ -101,18 +114,26 @@ std::string operand_text(const OperandCompanions& companions, const OperandExten
   if (companions.zero_point)
     text +=
         (is_a ? " zero_a=" : " zero_b=") + companion_text(*companions.zero_point, extents, is_a);
+  if (companions.table) text += (is_a ? " table_a=" : " table_b=") + to_string(*companions.table);
+  if (companions.order != ElementOrder::strided)
+    text += (is_a ? " order_a=" : " order_b=") + std::string(name(companions.order));
   return text;
 }
 
 }  // namespace
 
 bool is_scale_field(std::string_view key) noexcept {
-  return key == "scale_a" || key == "scale_b" || key == "zero_a" || key == "zero_b";
+  return key == "scale_a" || key == "scale_b" || key == "zero_a" || key == "zero_b" ||
+         key == "table_a" || key == "table_b" || key == "order_a" || key == "order_b";
 }
 
 void read_scale_field(const Word& word, std::string_view key, std::string_view value,
                       ScaleWords& words) {
   const bool is_a = key.ends_with("a");
+  if (key.starts_with("table"))
+    return read_table(word, value, is_a ? words.table_a : words.table_b);
+  if (key.starts_with("order"))
+    return read_order(word, value, is_a ? words.order_a : words.order_b);
   if (key.starts_with("zero")) {
     auto& zero = is_a ? words.zero_a : words.zero_b;
     if (zero) refuse(word, "each field once");
@@ -128,6 +149,10 @@ void read_scale_field(const Word& word, std::string_view key, std::string_view v
 void apply_scales(const ScaleWords& words, GemmProblem& problem) {
   apply(words.scale_a, words.zero_a, operand_extents(problem, true), problem.a_companions);
   apply(words.scale_b, words.zero_b, operand_extents(problem, false), problem.b_companions);
+  problem.a_companions.table = words.table_a;
+  problem.b_companions.table = words.table_b;
+  problem.a_companions.order = words.order_a.value_or(ElementOrder::strided);
+  problem.b_companions.order = words.order_b.value_or(ElementOrder::strided);
 }
 
 std::string scales_text(const GemmProblem& problem) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scales and zero points in the line of a problem:
 //   scale_a=f32[1x128]:m   scale_b=e8m0[1x32]:swizzled   scale_a=e4m3[1x16]:swizzled*f32[tensor]
-//   zero_b=s8[1x32]
+//   zero_b=s8[1x32]   table_b=nf4   order_b=fragments
 #pragma once
 
 #include <gemmery/problem.hpp>
@@ -26,9 +26,12 @@ struct CompanionWords {
 struct ScaleWords {
   std::vector<CompanionWords> scale_a, scale_b;
   std::optional<CompanionWords> zero_a, zero_b;
+  std::optional<CodeTable> table_a, table_b;
+  std::optional<ElementOrder> order_a, order_b;
 };
 
-inline constexpr std::string_view scale_fields = "scale_a=, scale_b=, zero_a=, zero_b=, ";
+inline constexpr std::string_view scale_fields =
+    "scale_a=, scale_b=, zero_a=, zero_b=, table_a=, table_b=, order_a=, order_b=, ";
 bool is_scale_field(std::string_view key) noexcept;
 
 // Reads a field whose key is one of these.

@@ -96,11 +96,19 @@ std::uint64_t hash_of_companion(const CompanionType& companion, std::uint64_t se
   return XXH3_64bits_withSeed(words.data(), at * sizeof words[0], seed);
 }
 
+// Zeros of both signs are equal.
+std::uint64_t hash_of_table(const CodeTable& table, std::uint64_t seed) {
+  std::array<float, 16> values = table.values;
+  for (float& value : values) value += 0.0F;
+  return XXH3_64bits_withSeed(values.data(), sizeof values, seed);
+}
+
 std::uint64_t hash_of_companions(const OperandCompanions& companions, std::uint64_t seed) {
   std::uint64_t hash = seed * 31 + companions.scales.size() + 1;
   for (const CompanionType& scale : companions.scales) hash = hash_of_companion(scale, hash);
   if (companions.zero_point) hash = hash_of_companion(*companions.zero_point, hash + 1);
-  return hash;
+  hash += static_cast<std::uint64_t>(companions.order);
+  return companions.table ? hash_of_table(*companions.table, hash) : hash;
 }
 
 double bytes_of_companions(const GemmProblem& problem, bool is_a) {

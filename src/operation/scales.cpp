@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and sizes of scales.
+// Names and sizes of scales, code tables.
 #include <gemmery/scale_conversion.hpp>
 #include <gemmery/scales.hpp>
 
@@ -8,6 +8,10 @@
 #include <cstring>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/number.hpp"
 #include "device/abi/scale_layout.hpp"
 #include "operation/companions.hpp"
 #include "operation/overlap.hpp"
@@ -39,6 +43,10 @@ std::optional<std::int32_t> parse_extent(std::string_view word) noexcept {
 
 }  // namespace
 
+std::string_view name(ElementOrder order) noexcept {
+  return order == ElementOrder::strided ? "strided" : "fragments";
+}
+
 std::string to_string(ScaleBlock block) {
   if (block == scale_block::tensor) return "tensor";
   if (block == scale_block::row) return "row";
@@ -56,6 +64,55 @@ std::optional<ScaleBlock> parse_scale_block(std::string_view word) noexcept {
   const auto k = parse_extent(word.substr(cross + 1));
   return rows && k ? std::optional(ScaleBlock{*rows, *k}) : std::nullopt;
 }
+
+// --- code tables --------------------------------------------------------------------------------
+
+CodeTable rounded(const CodeTable& table, DType dtype) {
+  CodeTable result;
+  for (std::size_t code = 0; code < table.values.size(); ++code)
+    result.values[code] = static_cast<float>(number::rounded_to(dtype, {table.values[code], 0}));
+  return result;
+}
+
+namespace {
+
+std::array<std::pair<std::string_view, CodeTable>, 3> named_tables() {
+  return {{{"nf4", code_table::nf4},
+           {"nf4.bf16", rounded(code_table::nf4, DType::bfloat16)},
+           {"nf4.f16", rounded(code_table::nf4, DType::float16)}}};
+}
+
+// Reads a number that ends with the word or before a comma, which it removes.
+std::optional<float> take_number(std::string_view& word) {
+  float value = 0;
+  const char* const end = word.data() + word.size();
+  const auto [after, failure] = std::from_chars(word.data(), end, value);
+  if (failure != std::errc{} || (after != end && *after != ',')) return std::nullopt;
+  word.remove_prefix(static_cast<std::size_t>(after - word.data()) + (after == end ? 0 : 1));
+  return value;
+}
+
+}  // namespace
+
+std::string to_string(const CodeTable& table) {
+  for (const auto& [name, values] : named_tables())
+    if (table == values) return std::string(name);
+  return fmt::format("{}", fmt::join(table.values, ","));
+}
+
+std::optional<CodeTable> parse_code_table(std::string_view word) {
+  for (const auto& [name, values] : named_tables())
+    if (word == name) return values;
+  CodeTable table;
+  for (float& value : table.values) {
+    const auto number = take_number(word);
+    if (!number) return std::nullopt;
+    value = *number;
+  }
+  return word.empty() ? std::optional(table) : std::nullopt;
+}
+
+// --- sizes --------------------------------------------------------------------------------------
 
 std::int64_t scale_count(std::int64_t rows, std::int64_t k, ScaleBlock block,
                          ScaleLayout layout) noexcept {

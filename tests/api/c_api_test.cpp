@@ -217,6 +217,67 @@ TEST_F(CApiOfAFile, operands_may_be_arrays_of_pointers) {
   EXPECT_EQ(gemmery_supports(kernel_, &gemm), GEMMERY_INVALID_ARGUMENT) << "overlapping memory";
 }
 
+TEST_F(CApiOfAFile, operands_may_have_scales_zero_points_and_tables) {
+  const char* const line = "gemm 24x16x64 a=f32 b=u4:c scale_b=f32[1x32] table_b=nf4";
+  const Kernel kernel =
+      get_kernels(parse_problem(line).problem, find_device_info("h200").value()).at(0);
+  const StoredArtifact stored{kernel.compile(Target{90, 0}), {line}};
+  const std::string path = folder_.path() + "/scaled";
+  save_artifacts(path, std::span(&stored, 1));
+  gemmery_bundle* bundle = nullptr;
+  const gemmery_kernel* scaled = nullptr;
+  ASSERT_EQ(gemmery_load_bundle(path.c_str(), &bundle), GEMMERY_OK) << gemmery_last_error();
+  ASSERT_EQ(gemmery_get_kernel(bundle, 0, &scaled), GEMMERY_OK);
+
+  alignas(16) float memory[4][24 * 64] = {};
+  const int64_t a_shape[] = {24, 64}, b_shape[] = {64, 16}, out_shape[] = {24, 16};
+  const int64_t b_strides[] = {1, 64}, scale_shape[] = {2, 16};
+  gemmery_tensor a{};
+  a.data = memory[0];
+  ASSERT_EQ(gemmery_parse_device("emulated:h200", &a.device), GEMMERY_OK);
+  a.ndim = 2;
+  a.dtype_code = 2;
+  a.dtype_bits = 32;
+  a.dtype_lanes = 1;
+  a.shape = a_shape;
+  gemmery_tensor b = a, out = a;
+  b.data = memory[1];
+  b.dtype_code = 1;
+  b.dtype_bits = 4;
+  b.shape = b_shape;
+  b.strides = b_strides;
+  out.data = memory[2];
+  out.shape = out_shape;
+  gemmery_companion scale{};
+  scale.values = a;
+  scale.values.data = memory[3];
+  scale.values.shape = scale_shape;
+  scale.block_rows = 1;
+  scale.block_k = 32;
+  gemmery_scaling scaling = GEMMERY_INIT(gemmery_scaling);
+  scaling.scales = &scale;
+  scaling.scale_count = 1;
+  scaling.table = code_table::nf4.values.data();
+  gemmery_gemm gemm = GEMMERY_INIT(gemmery_gemm);
+  gemm.a = &a;
+  gemm.b = &b;
+  gemm.out = &out;
+  gemm.alpha = 1;
+  gemm.b_scaling = &scaling;
+  EXPECT_EQ(gemmery_supports(scaled, &gemm), GEMMERY_OK) << gemmery_last_error();
+  scaling.table = nullptr;
+  EXPECT_EQ(gemmery_supports(scaled, &gemm), GEMMERY_UNSUPPORTED);
+  EXPECT_NE(std::strstr(gemmery_last_error(), "table"), nullptr) << gemmery_last_error();
+  scaling.table = code_table::nf4.values.data();
+  scaling.zero_point = &scale;
+  EXPECT_EQ(gemmery_supports(scaled, &gemm), GEMMERY_UNSUPPORTED);
+  scaling.zero_point = nullptr;
+  scaling.scale_count = 3;
+  EXPECT_EQ(gemmery_supports(scaled, &gemm), GEMMERY_INVALID_ARGUMENT);
+  EXPECT_NE(std::strstr(gemmery_last_error(), "scale_count"), nullptr) << gemmery_last_error();
+  gemmery_free_bundle(bundle);
+}
+
 TEST_F(CApiOfAFile, a_problem_that_no_kernel_serves_is_told_with_each_reason) {
   const gemmery_kernel* found = nullptr;
   gemmery_device h200{};

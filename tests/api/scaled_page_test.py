@@ -11,9 +11,9 @@ import unittest
 from grouped_rows_test import ROOT, TEST, rows_of
 
 PAGE = ROOT / "docs" / "scaled-rows.md"
-SOURCES = ["api/scaled_test.cpp", "api/scaled_rows_test.cpp", "api/scaled_groups_test.cpp", "api/quantised_test.cpp", "providers/templates/sm80/mixed_emulated_test.cpp"]
+SOURCES = ["operation/checkpoints_test.cpp", "api/scaled_test.cpp", "api/scaled_rows_test.cpp", "api/scaled_groups_test.cpp", "api/quantised_test.cpp", "providers/templates/sm80/mixed_emulated_test.cpp"]
 
-# The properties of the rows, in short. Rows 54 to 56 have no test yet.
+# The properties of the rows, in short.
 PROMISES = {
     32: "one scale for a tensor, of A and of B, negative or 0; 8-bit floats of both kinds",
     33: "a scale of the result and amax, which is taken before it",
@@ -37,6 +37,9 @@ PROMISES = {
     51: "integers of 8 bits with a scale for each channel, and zero points",
     52: "every code of 8-bit floats times 16-bit floats; NaN stays NaN",
     53: "every code of e2m1; MXFP4 and NVFP4 weights",
+    54: "integers of 4 bits in groups of 128 times 8-bit floats with a scale for each row",
+    55: "NF4, and other tables of sixteen numbers; blocks that begin within rows",
+    56: "weights of GPTQ (both versions, activation order), AWQ and Marlin are imported exactly",
     57: "grouped weights of int4 and MXFP4 times 16-bit floats",
 }
 
@@ -64,7 +67,7 @@ def page():
     lines = [
         "# The promises of operands with scales",
         "",
-        "Each row is a promise about [operands with scales](scaled.md), and the tests whose names have its number. `ScaledGemm` compares with the formula exactly, on the CPU;",
+        "Each row is a promise about [operands with scales](scaled.md), and the tests whose names have its number. `Checkpoints` imports weights that it packed; `ScaledGemm` compares with the formula exactly, on the CPU;",
         "`ScaledRows` verifies every kernel of the CPU and, of the types that it takes, one of `simt` or `sm90` on an emulated H200 (a short run emulates a part; GEMMERY_SOAK=1 all);",
         "`ScaledGroups` compares groups with the formula exactly, on the CPU and by `simt` and `sm90` on an emulated H200; `Sm80Mixed` and `Sm80Scaled` are on emulated devices. `MxRows` and `QuantisedGemm` compare quantised results with their definition, on the CPU; `QuantisedRows` verifies random ones, on an emulated H200, too. `tests/api/scaled_page_test.py --write` writes this page from the tests.",
         "",

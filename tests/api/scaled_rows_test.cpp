@@ -166,7 +166,9 @@ TEST_F(ScaledRows, random_problems_are_right_by_simt) {
   if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
   RandomScales problems(random_(), {.most_rows = 70, .most_k = 140});
   for (int count = 0; count < (is_soak() ? 600 : 2); ++count)
-    expect_emulated(problems.next({"e4m3", "e5m2", "s8", "u8", "f16", "bf16", "f32"}), "simt");
+    expect_emulated(
+        problems.next({"e4m3", "e5m2", "s8", "u8", "f16", "bf16", "f32", "e2m1", "s4", "e3m2"}),
+        "simt");
 }
 
 // Blocks whose scales do not change within the k of one wgmma. Problems whose scales are all
@@ -290,24 +292,21 @@ TEST_F(ScaledRows, row_42_mxfp8_in_both_layouts) {
          {"simt", "sm90"});
 }
 
-// The formats of 4 bits run on the CPU.
 TEST_F(ScaledRows, row_44_mxfp4) {
   expect({"gemm 33x65x96 a=e2m1 b=e2m1:c scale_a=e8m0[1x32] scale_b=e8m0[1x32] out=f32",
           "gemm 33x65x96 a=e2m1 b=e2m1:c scale_a=e8m0[1x32]:swizzled "
-          "scale_b=e8m0[1x32]:swizzled out=bf16"},
-         {});
+          "scale_b=e8m0[1x32]:swizzled out=bf16"});
 }
 
 TEST_F(ScaledRows, row_45_nvfp4_with_scales_of_both_levels) {
-  expect({"gemm 128x128x64 a=e2m1 b=e2m1:c scale_a=e4m3[1x16]:swizzled*f32[tensor] "
-          "scale_b=e4m3[1x16]:swizzled*f32[tensor] out=bf16",
-          "gemm 257x40x48 a=e2m1 b=e2m1:c scale_a=e4m3[1x16]*f32 scale_b=e4m3[1x16]*f32 out=f32"},
-         {});
+  expect(
+      {"gemm 128x128x64 a=e2m1 b=e2m1:c scale_a=e4m3[1x16]:swizzled*f32[tensor] "
+       "scale_b=e4m3[1x16]:swizzled*f32[tensor] out=bf16",
+       "gemm 257x40x48 a=e2m1 b=e2m1:c scale_a=e4m3[1x16]*f32 scale_b=e4m3[1x16]*f32 out=f32"});
 }
 
 TEST_F(ScaledRows, row_46_mxfp8_times_mxfp4) {
-  expect({"gemm 33x66x96 a=e4m3 b=e2m1:c scale_a=e8m0[1x32]:swizzled scale_b=e8m0[1x32] out=f32"},
-         {});
+  expect({"gemm 33x66x96 a=e4m3 b=e2m1:c scale_a=e8m0[1x32]:swizzled scale_b=e8m0[1x32] out=f32"});
 }
 
 TEST_F(ScaledRows, row_46_mxfp8_times_mxfp4_of_groups) {
@@ -343,8 +342,7 @@ TEST_F(ScaledRows, row_57_grouped_weights_of_4_bits) {
 TEST_F(ScaledRows, row_50_integers_of_4_bits_in_groups) {
   expect({"gemm 17x72x160 a=f16 b=u4 scale_b=f16[1x32] zero_b=u4[1x32]:n out=f16",
           "gemm 17x72x256 a=bf16 b=s4:c scale_b=bf16[1x128] out=bf16",
-          "gemm 17x72x160 a=bf16 b=u4 scale_b=f32[row] zero_b=f16[row] out=f32"},
-         {});
+          "gemm 17x72x160 a=bf16 b=u4 scale_b=f32[row] zero_b=f16[row] out=f32"});
 }
 
 TEST_F(ScaledRows, row_51_integers_with_a_scale_for_each_channel) {
@@ -444,6 +442,21 @@ TEST_F(ScaledRows, row_49_long_sums_of_positive_numbers_fast_and_promoted) {
         EXPECT_GT(report.worst_ratio, 0) << "nothing was rounded";
       }
     }
+}
+
+// Odd extents of k beside codes of 4 bits need columns of whole bytes.
+TEST_F(ScaledRows, row_54_int4_times_e4m3_with_scales_of_rows) {
+  expect({"gemm 3x16x7000 a=e4m3 scale_a=f32[row] b=s4:c scale_b=bf16[1x128] out=bf16",
+          "gemm 5x8x7168 a=e4m3 scale_a=f32[row] b=s4 scale_b=f16[1x128]:n out=f32",
+          "gemm 17x40x131 a=e4m3 scale_a=f32[row] b=s4:c/ld=132 scale_b=f32[1x128] out=f32"});
+  EXPECT_THROW(parse_problem("gemm 17x40x131 a=e4m3 b=s4:c scale_b=f32[1x128] out=f32"), Error);
+}
+
+TEST_F(ScaledRows, row_55_nf4_in_blocks) {
+  expect({"gemm 17x72x96 a=bf16 b=u4:c scale_b=f32[1x32] table_b=nf4 out=bf16",
+          "gemm 17x72x96 a=f16 b=u4 scale_b=f32[1x32] table_b=nf4.f16 out=f32",
+          "gemm 20x66x131 a=u4/ld=132 b=f32 scale_a=f32[1x64] "
+          "table_a=0,1,-2.5,3,4,5,6,7,8,9,10,11,12,13,14,-0.1 out=f32"});
 }
 
 }  // namespace

@@ -4,11 +4,13 @@
 #include <gemmery/dtype.hpp>
 #include <gemmery/error.hpp>
 #include <gemmery/grouped.hpp>
+#include <gemmery/prepare.hpp>
 #include <gemmery/scale_conversion.hpp>
 #include <gemmery/verify.hpp>
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -18,6 +20,7 @@
 
 #include "core/number.hpp"
 #include "device/abi/scale_layout.hpp"
+#include "tests/support/error_of.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery {
@@ -99,6 +102,115 @@ class ScaledGemm : public ::testing::Test {
 std::int64_t up(std::int64_t extent, std::int64_t block) { return (extent + block - 1) / block; }
 
 double e8m0(std::uint8_t code) { return std::ldexp(1.0, code - 127); }
+
+// NF4 with blocks of 64 along the flattened weight (N, K): with K = 96 they begin within rows, so
+// that scales of 1x32 are what they are in.
+TEST_F(ScaledGemm, row_55_codes_of_a_table_in_blocks_that_cross_rows) {
+  constexpr std::int64_t m = 5, n = 6, k = 96, in_flat = 64, in_row = 32;
+  for (const bool is_a : {false, true}) {
+    Owned codes(DType::uint4, {n, k});
+    fill(codes, [&] { return static_cast<double>(random() % 16); });
+    std::vector<double> flat_scales(n * k / in_flat);
+    for (double& scale : flat_scales) scale = power();
+    Owned scale(DType::float32, {n, k / in_row});
+    for (std::int64_t i = 0; i < n * (k / in_row); ++i)
+      scale.set(i, flat_scales[static_cast<std::size_t>(i * in_row / in_flat)]);
+    CodeTable table;  // of numbers that keep sums exact
+    for (float& number : table.values) number = static_cast<float>(small_integer()) / 2;
+    Owned x = operand(DType::float16, m, k);
+    Owned out(DType::float32, {is_a ? n : m, is_a ? m : n});
+    const auto turned = [](const Tensor& tensor, std::int64_t rows, std::int64_t columns) {
+      return Tensor(tensor.data(), tensor.dtype(), {columns, rows}, {1, columns});
+    };
+    const auto scales_of = [&](const Tensor& tensor) {
+      return std::vector<Companion>{{tensor, ScaleBlock{1, in_row}, strided}};
+    };
+    const ScaledOperand weight =
+        is_a ? ScaledOperand(codes.view(), scales_of(scale.view()), table)
+             : ScaledOperand(turned(codes.view(), n, k),
+                             scales_of(turned(scale.view(), n, k / in_row)), table);
+    const GemmArguments arguments =
+        is_a ? GemmArguments(weight, ScaledOperand(turned(x.view(), m, k)), out.view())
+             : GemmArguments(ScaledOperand(x.view()), weight, out.view());
+    expect_exact(arguments, out, [&](std::int64_t row, std::int64_t column) {
+      const std::int64_t of_x = is_a ? column : row, of_w = is_a ? row : column;
+      double sum = 0;
+      for (std::int64_t at = 0; at < k; ++at)
+        sum +=
+            x.get(of_x * k + at) *
+            static_cast<double>(table.values[static_cast<std::size_t>(codes.get(of_w * k + at))]) *
+            flat_scales[static_cast<std::size_t>((of_w * k + at) / in_flat)];
+      return sum;
+    });
+  }
+}
+
+// A weight in the order of fragments, with a scale for groups of k.
+struct Prepared {
+  Owned codes, scale;
+  alignas(16) std::array<std::byte, 64 * 96> memory{};
+
+  Tensor view() const {
+    return Tensor(const_cast<std::byte*>(memory.data()), codes.dtype, {64, 96}, {1, 64});
+  }
+  ScaledOperand plain() const {
+    return {codes.view(), {{scale.view(), scale_block::groups_of(32), strided}}};
+  }
+};
+
+TEST_F(ScaledGemm, prepared_weights_give_equal_results_and_other_kernels) {
+  for (const DType dtype : {DType::int4, DType::uint4, DType::float4_e2m1fn, DType::int8,
+                            DType::float8_e4m3fn})
+    for (const bool has_table : {false, true}) {
+      if (has_table && dtype != DType::uint4) continue;
+      Owned a = operand(DType::float32, 7, 64);
+      Prepared weight{.codes = operand(dtype, 64, 96), .scale = scales(DType::float32, 2, 96)};
+      ScaledOperand plain = weight.plain();
+      if (has_table)
+        for (float& number : plain.table.emplace().values)
+          number = static_cast<float>(small_integer());
+      const ScaledOperand prepared = prepare_operand(plain, weight.view());
+      EXPECT_EQ(prepared.order, ElementOrder::fragments);
+      Owned out(DType::float32, {7, 96}), expected(DType::float32, {7, 96});
+      const GemmArguments before(ScaledOperand(a.view()), plain, expected.view());
+      const GemmArguments after(ScaledOperand(a.view()), prepared, out.view());
+      EXPECT_NE(before.problem(), after.problem());
+      const Kernel of_plain = get_kernels(before).front();
+      const Kernel of_prepared = get_kernels(after).front();
+      of_plain.run(before, {.stream = Stream::cpu()});
+      expect_exact(after, out, [&](std::int64_t m, std::int64_t n) {
+        return expected.get(m * 96 + n);
+      });
+      // Each refuses the other's operand.
+      EXPECT_NE(of_plain.supports(after).error().find("prepared"), std::string::npos);
+      EXPECT_NE(of_prepared.supports(before).error().find("prepare_operand"), std::string::npos);
+      EXPECT_EQ(find_kernel(of_prepared.name()), of_prepared);
+      prepare_operand(plain, weight.view(), of_prepared);
+      EXPECT_NE(std::string(tests::error_of([&] {
+                              prepare_operand(plain, weight.view(), of_plain);
+                            }).what())
+                    .find("takes a prepared B"),
+                std::string::npos);
+    }
+}
+
+TEST_F(ScaledGemm, weights_that_have_no_whole_fragments_are_not_prepared) {
+  Prepared weight{.codes = operand(DType::int4, 64, 96), .scale = scales(DType::float32, 2, 96)};
+  const auto refusal = [&](const ScaledOperand& given) {
+    return std::string(tests::error_of([&] { prepare_operand(given, weight.view()); }).what());
+  };
+  const Tensor codes = weight.codes.view();
+  EXPECT_NE(refusal(Tensor(codes.data(), DType::int4, {48, 96})).find("multiple of 32"),
+            std::string::npos);
+  EXPECT_NE(refusal(Tensor(codes.data(), DType::int4, {64, 72})).find("N of 32"),
+            std::string::npos);
+  EXPECT_NE(refusal(Tensor(codes.data(), DType::float16, {64, 32})).find("4 or 8 bits"),
+            std::string::npos);
+  EXPECT_NE(refusal(prepare_operand(weight.plain(), weight.view())).find("a prepared operand"),
+            std::string::npos);
+  EXPECT_NE(refusal(Tensor(codes.data(), DType::int4, {64, 64})).find("memory"),
+            std::string::npos);
+}
 
 // S3 for random blocks of both operands, in types of all kinds.
 TEST_F(ScaledGemm, any_blocks_and_types) {

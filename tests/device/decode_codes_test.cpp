@@ -252,5 +252,75 @@ extern "C" __global__ void decode(const unsigned* codes, unsigned* bytes) {
   }
 }
 
+// A kernel whose threads look the codes of `registers` adjacent registers up.
+std::string look_up_kernel(DType number, int registers) {
+  return fmt::format(R"(
+struct Table {{ float values[16]; }};
+extern "C" __global__ void look_up(const unsigned* codes, unsigned* pairs, const __grid_constant__ Table given) {{
+  constexpr int registers = {};
+  const RegisterTable table = make_register_table<DType::{}>(given.values);
+  unsigned word[registers];
+#pragma unroll
+  for (int at = 0; at < registers; ++at) word[at] = codes[threadIdx.x * registers + at];
+#pragma unroll
+  for (int at = 0; at < registers; ++at) {{
+    unsigned decoded[4];
+    look_up_codes(decoded, word[at], table);
+#pragma unroll
+    for (int pair = 0; pair < 4; ++pair)
+      pairs[(threadIdx.x * registers + at) * 4 + pair] = decoded[pair];
+  }}
+}}
+)",
+                     registers, name(number));
+}
+
+TEST(DecodeCodes, a_table_of_sixteen_numbers_is_looked_up_at_every_place) {
+  if (const jit::CompilerStatus status = jit::compiler_status(); !status.found)
+    GTEST_SKIP() << status.searched;
+  std::mt19937_64 random(tests::random_seed());
+  const std::vector<std::uint32_t> words = registers_of(DType::uint4);
+  for (const DType number : {DType::float16, DType::bfloat16}) {
+    const std::string source = std::string(head) + look_up_kernel(number, 1);
+    emulator::KernelUnderTest kernel(compile(source, "look_up", {80, 0}, CodeForm::ptx).ptx,
+                                     "look_up");
+    struct {
+      float values[16];
+    } table{};
+    for (float& value : table.values)
+      value = static_cast<float>(number::rounded_to(
+          number, {std::ldexp(static_cast<double>(random() >> 40), -20) - 8, 0}));
+    kernel.request.block = {static_cast<std::uint32_t>(words.size()), 1, 1};
+    const std::uint64_t pairs = kernel.reserve(words.size() * 16);
+    const auto fault = kernel.launch(kernel.put(words), pairs, table);
+    ASSERT_FALSE(fault) << fault->what();
+    const auto got = kernel.get<std::uint16_t>(pairs, words.size() * 8);
+    for (std::size_t at = 0; at < got.size(); ++at)
+      ASSERT_EQ(number::decode(number::float_format(number), got[at]),
+                table.values[words[at / 8] >> 4 * (at % 8) & 15]);
+  }
+}
+
+TEST(DecodeCodes, a_table_takes_as_few_instructions_as_stated) {
+  if (const jit::CompilerStatus status = jit::compiler_status(); !status.found)
+    GTEST_SKIP() << status.searched;
+  const auto disassembler = jit::find_disassembler();
+  if (!disassembler) GTEST_SKIP() << "no nvdisasm";
+  constexpr int most = 21;
+  for (const Target target : {Target{80, 0}, Target{90, 0}})
+    for (const DType number : {DType::float16, DType::bfloat16}) {
+      const auto count = [&](int registers) {
+        return arithmetic_of(
+            disassembler->disassemble(compile(std::string(head) + look_up_kernel(number, registers),
+                                              "look_up", target, CodeForm::cubin)
+                                          .cubin),
+            "look_up");
+      };
+      const int of_eight = count(12) - count(4);
+      EXPECT_GT(of_eight, 0);
+      EXPECT_LE(of_eight, 8 * most) << to_string(target) << " " << name(number);
+    }
+}
+
 }  // namespace
 }  // namespace gemmery

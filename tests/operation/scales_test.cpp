@@ -47,6 +47,12 @@ TEST(Scales, canonical_lines_print_as_they_were_read) {
            "gemm 64x256x512 a=bf16 b=s8 scale_b=bf16[1x32] zero_b=s8[1x32] out=bf16",
            "gemm 64x256x512 a=bf16 b=s8 scale_b=bf16[row] out=bf16",
            "gemm 64x256x512x3 a=e4m3 scale_a=f32[row]/batch=0 scale_b=f32[tensor] out=bf16",
+           "gemm 64x256x512 a=bf16 b=u4:c scale_b=f32[1x64] table_b=nf4.bf16 out=bf16",
+           "gemm 64x256x512 a=bf16 b=u4 table_b=nf4 out=bf16",
+           "gemm 64x256x512 a=u4 b=f32 table_a=0,1,-2.5,1e-20,4,5,6,7,8,9,10,11,12,13,14,0.1 "
+           "out=f32",
+           "gemm 64x256x512 a=bf16 b=s4:c scale_b=bf16[1x128] order_b=fragments out=bf16",
+           "gemm 64x256x512 a=e2m1 b=f16:c order_a=fragments out=f32",
            "gemm 64x256x512 a=s8 scale_a=f32[row] out=f32",
            "gemm 64x256x512 a=s8 scale_a=f32[64x64] out=f32",
            "gemm 64x256x512 a=s8 scale_a=f32[128xall] out=f32 c=f32 alpha=2 beta=3",
@@ -80,6 +86,21 @@ TEST(Scales, change_the_identity_of_a_problem) {
   EXPECT_NE(hash_value(plain), hash_value(scaled));
   EXPECT_NE(hash_value(scaled), hash_value(of_b));
   EXPECT_GT(scaled.bytes(), plain.bytes());
+}
+
+TEST(Scales, tables_of_other_numbers_are_other_problems) {
+  const auto problem_of = [](const char* table) {
+    return parse_problem(std::string("gemm 8x8x8 a=bf16 b=u4 table_b=") + table).problem;
+  };
+  const GemmProblem exact = problem_of("nf4");
+  EXPECT_NE(exact, problem_of("nf4.bf16"));
+  EXPECT_NE(hash_value(exact), hash_value(problem_of("nf4.bf16")));
+  EXPECT_EQ(problem_of("0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"),
+            problem_of("-0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"));
+  EXPECT_EQ(hash_value(problem_of("0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15")),
+            hash_value(problem_of("-0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15")));
+  EXPECT_EQ(rounded(code_table::nf4, DType::bfloat16).values[1], -0.6953125F);
+  EXPECT_EQ(exact.b_companions.table->values[15], 1.0F);
 }
 
 TEST(Scales, arguments_describe_them_as_a_line_does) {
@@ -158,6 +179,22 @@ TEST(Scales, bad_lines_are_refused_by_name) {
            BadScale{"gemm 8x8x8 a=s8 scale_a=f32[1x4] acc=s32", "accumulator", "float32"},
            BadScale{"gemm 8x8x8 a=f32 scale_a=f32[1x4] math=tf32", "math", "fp8"},
            BadScale{"gemm 8x8x8 a=bf16 b=s8", "B", "scale"},
+           BadScale{"gemm 8x8x8 a=bf16 b=s4 table_b=nf4", "table_b", "uint4"},
+           BadScale{"gemm 8x32x64 a=bf16 b=bf16:c order_b=fragments", "B", "4 or 8 bits"},
+           BadScale{"gemm 8x32x64 a=bf16 b=e3m2:c order_b=fragments", "B", "4 or 8 bits"},
+           BadScale{"gemm 8x48x64 a=bf16 b=e2m1:c order_b=fragments", "B", "32 columns"},
+           BadScale{"gemm 8x32x48 a=bf16 b=e2m1:c order_b=fragments", "B", "32 along k"},
+           BadScale{"gemm 8x32x64 a=bf16 b=e2m1 order_b=fragments", "B", "packed memory"},
+           BadScale{"gemm 8x32x64 a=bf16 b=e2m1:c/ld=96 order_b=fragments", "B", "packed memory"},
+           BadScale{"gemm 8x32x64 a=bf16 b=e2m1:c order_b=tiles", "column", "fragments"},
+           BadScale{"gemm 8x8x8 a=bf16 b=u4 table_b=nf5", "column", "sixteen numbers"},
+           BadScale{"gemm 8x8x8 a=bf16 b=u4 table_b=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14", "column",
+                    "sixteen numbers"},
+           BadScale{"gemm 8x8x8 a=bf16 b=u4 table_b=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16",
+                    "column", "sixteen numbers"},
+           BadScale{"gemm 8x8x8 a=bf16 b=u4 table_b=inf,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+                    "table_b", "finite"},
+           BadScale{"gemm 8x8x8 a=bf16 b=u4 table_b=nf4 zero_b=u4", "zero_b", "table"},
            BadScale{"conv2d_fprop 1x4x4x8 k=8 r=1 s=1 a=e4m3 scale_a=f32", "scale_a",
                     "convolution"},
            BadScale{"grouped_gemm 8x8x8 groups=2 list=host a=e4m3 scale_a=f32[1x4]", "scale_a",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scales and a zero point of an operand, which a kernel reads in its main loop: what it is compiled
-// for, and what a launch passes.
+// Scales, a zero point and a code table of an operand, which a kernel reads in its main loop: what
+// it is compiled for, and what a launch passes.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -18,11 +18,15 @@ struct CompanionTypes {
   bool are_swizzled[2] = {false, false};
   bool has_zero_point = false;
   DType zero_point = DType::float32;
+  bool has_table = false;    // of an operand of uint4
+  bool is_prepared = false;  // prepared_layout.hpp
 
   bool operator==(const CompanionTypes&) const = default;
 
   GEMMERY_HOST_DEVICE
-  constexpr bool are_used() const { return scale_count > 0 || has_zero_point; }
+  constexpr bool are_used() const { return varies_by_block() || has_table || is_prepared; }
+  GEMMERY_HOST_DEVICE
+  constexpr bool varies_by_block() const { return scale_count > 0 || has_zero_point; }
 };
 
 /// The divisor of a block that reaches over a whole extent.
@@ -40,9 +44,11 @@ struct CompanionParams {
   FastDivisor k;
 };
 
+/// `table`: the numbers of codes.
 struct CompanionsParams {
   CompanionParams scales[2];
   CompanionParams zero_point;
+  float table[16];
 };
 
 /// `group`: the elements of k after which a value may change.
@@ -51,6 +57,6 @@ struct GroupedCompanionsParams {
   FastDivisor group;
 };
 
-static_assert(sizeof(CompanionParams) == 64 && sizeof(CompanionsParams) == 3 * 64);
+static_assert(sizeof(CompanionParams) == 64 && sizeof(CompanionsParams) == 4 * 64);
 
 }  // namespace gemmery::abi

@@ -49,6 +49,12 @@ constexpr bool is_float8(DType dtype) {
 GEMMERY_HOST_DEVICE
 constexpr int bytes_of(DType dtype) { return bits_of(dtype) / 8; }
 
+/// Elements of an access of so many bytes; one by one if they share bytes.
+GEMMERY_HOST_DEVICE
+constexpr int elements_of(DType dtype, int bytes) {
+  return bits_of(dtype) < 8 ? 1 : bytes / bytes_of(dtype);
+}
+
 /// Bytes of a run of elements that begins with a byte, a last part of a byte included.
 GEMMERY_HOST_DEVICE
 constexpr int bytes_of_run(DType dtype, int elements) {

@@ -182,7 +182,8 @@ namespace detail {
 GEMMERY_HOST_DEVICE
 constexpr bool is_simt_float(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16 ||
-         dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2;
+         dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2 ||
+         (bits_of(dtype) < 8 && !is_integer(dtype));
 }
 
 GEMMERY_HOST_DEVICE
@@ -198,10 +199,10 @@ constexpr DType accumulator_of(DType operand) {
 
 GEMMERY_HOST_DEVICE
 constexpr bool accepts_operand(DType accumulator, DType operand) {
-  const bool is_known =
-      operand == DType::float64 || is_byte_integer(operand) || is_simt_float(operand);
+  const bool is_narrow_integer = is_integer(operand) && bits_of(operand) <= 8;
+  const bool is_known = operand == DType::float64 || is_narrow_integer || is_simt_float(operand);
   // float32 accumulators take integers that scales turn into floats, or that multiply floats.
-  const bool is_decoded = accumulator == DType::float32 && is_byte_integer(operand);
+  const bool is_decoded = accumulator == DType::float32 && is_narrow_integer;
   return is_known && (is_decoded || accumulator_of(operand) == accumulator);
 }
 
@@ -215,6 +216,7 @@ constexpr bool accepts_output(DType accumulator, DType output) {
 
 GEMMERY_HOST_DEVICE
 constexpr bool accepts_vector(DType dtype, Contiguity contiguity, int bytes) {
+  if (bits_of(dtype) < 8) return contiguity == Contiguity::none && bytes == 1;
   if (contiguity == Contiguity::none) return bytes == bytes_of(dtype);
   return is_power_of_two(bytes) && bytes >= bytes_of(dtype) && bytes <= 16;
 }
@@ -281,6 +283,10 @@ constexpr SimtFault find_fault(const SimtDesign& design) {
       design.tile_k < 8 * k_per_word(design) || design.tile_k > 128) {
     return SimtFault::tile_k;
   }
+  const bool has_codes = bits_of(design.a) < 8 || bits_of(design.b) < 8;
+  if (has_codes &&
+      (design.indexed != IndexedExtent::none || design.convolution != ConvolutionKind::none))
+    return SimtFault::operand_types;
   if (!accepts_indices(design)) return SimtFault::indexed_layout;
   if (!accepts_windows(design)) return SimtFault::window_layout;
   if (design.stages < 2 || design.stages > 12) return SimtFault::stages;

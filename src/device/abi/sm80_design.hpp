@@ -96,6 +96,14 @@ constexpr DType multiplied_type(const Sm80Design& design) {
   return decodes_a(design) ? design.b : design.a;
 }
 
+/// True if adjacent k are decoded together: codes of 8 bits, those with a table, and those whose
+/// order is prepared for it.
+GEMMERY_HOST_DEVICE
+constexpr bool decodes_adjacent_k(const Sm80Design& design) {
+  return design.scales.has_table || design.scales.is_prepared ||
+         bits_of(decodes_a(design) ? design.a : design.b) == 8;
+}
+
 /// True if the scale multiplies decoded codes, which is exact, instead of the sums of a group of k:
 /// e4m3 times e2m1 (NVFP4) has 6 bits at most, and either 16-bit type has its range.
 GEMMERY_HOST_DEVICE
@@ -166,9 +174,10 @@ constexpr int k_steps(const Sm80Design& design) { return warp_tile_k(design) / s
 GEMMERY_HOST_DEVICE
 constexpr FragmentLoad fragment_load(const Sm80Design& design, DType dtype, Major major) {
   if (is_mixed(design))
-    return !is_code(dtype)       ? FragmentLoad::chunks
-           : bits_of(dtype) == 8 ? FragmentLoad::codes
-                                 : FragmentLoad::nibbles;
+    return !is_code(dtype)             ? FragmentLoad::chunks
+           : design.scales.is_prepared ? FragmentLoad::prepared
+           : bits_of(dtype) == 8       ? FragmentLoad::codes
+                                       : FragmentLoad::nibbles;
   if (dtype == DType::float64) return major == Major::k ? FragmentLoad::pairs : FragmentLoad::words;
   if (splits_to_16_bits(design.math))
     return major == Major::k ? FragmentLoad::pairs : FragmentLoad::split_words;

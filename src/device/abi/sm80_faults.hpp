@@ -108,12 +108,14 @@ constexpr bool accepts_scales(const Sm80Design& design) {
            dtype == DType::float8_e4m3fn;
   };
   if (!is_scale(scales.scales[0]) || !is_scale(scales.scales[1])) return false;
-  // With 64 accumulators and 64 of a group, two scales or a zero point spilled up to 120 bytes
-  // (ptxas 13.0).
-  if (accumulators_per_thread(design) > 32 && (scales.scale_count > 1 || scales.has_zero_point))
+  // With 64 accumulators and 64 of a group, two scales, a zero point or a table spilled up to 156
+  // bytes (ptxas 13.0).
+  if (accumulators_per_thread(design) > 32 &&
+      (scales.scale_count > 1 || scales.has_zero_point || scales.has_table))
     return false;
-  if (!scales.has_zero_point) return true;
   const DType code = decodes_a(design) ? design.a : design.b;
+  if (scales.has_table && (code != DType::uint4 || scales.has_zero_point)) return false;
+  if (!scales.has_zero_point) return true;
   return is_integer(code) && is_integer(scales.zero_point) && bits_of(scales.zero_point) <= 8 &&
          (bits_of(scales.zero_point) == 4 || kind_of(scales.zero_point) == kind_of(code));
 }
@@ -126,6 +128,18 @@ constexpr bool can_group_codes(const Sm80Design& design) {
   const bool is_found =
       design.groups == GroupSchedule::device || design.groups == GroupSchedule::persistent;
   return is_found && !design.has_indices && !design.clears_outside;
+}
+
+/// True if warps have whole loads of prepared codes, copied by 16 bytes.
+GEMMERY_HOST_DEVICE
+constexpr bool accepts_prepared(const Sm80Design& design) {
+  if (!design.scales.is_prepared) return true;
+  if (!is_mixed(design)) return false;
+  const bool is_a = decodes_a(design);
+  const int lines = prepared_lines(bits_of(is_a ? design.a : design.b));
+  const int vector_bytes = is_a ? design.a_vector_bytes : design.b_vector_bytes;
+  return vector_bytes == chunk_bytes &&
+         (is_a ? warp_tile_m(design) : warp_tile_n(design)) % lines == 0;
 }
 
 /// True if the block has the threads that cp.async needs for a row.
@@ -192,6 +206,7 @@ constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 
   if (!is_vector_of(design.a, design.a_vector_bytes)) return Sm80Fault::a_vector_bytes;
   if (!is_vector_of(design.b, design.b_vector_bytes)) return Sm80Fault::b_vector_bytes;
   if (!has_decoded_layout(design)) return Sm80Fault::operand_types;
+  if (!accepts_prepared(design)) return Sm80Fault::scales;
   if (design.has_c && !is_vector_or_none(design.c, design.c_vector_bytes))
     return Sm80Fault::c_vector_bytes;
   if (!is_vector_or_none(design.out, design.out_vector_bytes)) return Sm80Fault::out_vector_bytes;

@@ -6,6 +6,7 @@
 
 #include <device/abi/dtype.hpp>
 #include <device/abi/host_device.hpp>
+#include <device/abi/prepared_layout.hpp>
 
 namespace gemmery::abi {
 
@@ -34,14 +35,18 @@ enum class FragmentLoad : unsigned char {
   pairs,                // 64 bits at a time, rows are the extent: float64, or two float32
   split_words,          // float32 of two k that become one register; rows are k
   // Of operands of which one is decoded; rows are the extent, and a lane reads eight adjacent k:
-  chunks,  // a chunk of 16-bit numbers
-  codes,   // 8 bytes of codes
-  nibbles  // 4 bytes of codes
+  chunks,   // a chunk of 16-bit numbers
+  codes,    // 8 bytes of codes
+  nibbles,  // 4 bytes of codes
+  // Codes in the order of prepared_layout.hpp; rows are groups of lines.
+  prepared
 };
 
 /// The swizzle under which the lanes of one load access different banks. `chunks`: per row.
 GEMMERY_HOST_DEVICE
 constexpr ChunkSwizzle swizzle_for(FragmentLoad load, int chunks) {
+  // A warp reads 512 adjacent bytes.
+  if (load == FragmentLoad::prepared) return {.row_shift = 0, .row_mask = 0, .chunk_shift = 0};
   // Two adjacent chunks of four rows make up the 128 bytes of a wavefront.
   if (load == FragmentLoad::words || load == FragmentLoad::pairs)
     return {.row_shift = 0, .row_mask = 3, .chunk_shift = 1};
@@ -78,9 +83,20 @@ struct StagedOperand {
   GEMMERY_HOST_DEVICE
   constexpr bool is_k_staged() const { return is_k_adjacent || is_transposed(); }
   GEMMERY_HOST_DEVICE
-  constexpr int rows() const { return is_k_staged() ? extent : k; }
+  constexpr bool is_prepared() const { return load == FragmentLoad::prepared; }
+  /// Rows of A (columns of B) in a row of the staged tile.
   GEMMERY_HOST_DEVICE
-  constexpr int row_bytes() const { return bytes_of_run(dtype, is_k_staged() ? k : extent); }
+  constexpr int row_lines() const { return is_prepared() ? prepared_lines(bits_of(dtype)) : 1; }
+  /// Bytes of so many k (or extents), along which elements are adjacent.
+  GEMMERY_HOST_DEVICE
+  constexpr int run_bytes(int elements) const {
+    return is_prepared() ? elements * prepared_block_bytes / prepared_k
+                         : bytes_of_run(dtype, elements);
+  }
+  GEMMERY_HOST_DEVICE
+  constexpr int rows() const { return is_k_staged() ? extent / row_lines() : k; }
+  GEMMERY_HOST_DEVICE
+  constexpr int row_bytes() const { return run_bytes(is_k_staged() ? k : extent); }
   GEMMERY_HOST_DEVICE
   constexpr int chunks() const { return row_bytes() / chunk_bytes; }
   GEMMERY_HOST_DEVICE
@@ -142,6 +158,9 @@ constexpr int fragment_offset(const StagedOperand& operand, Side side, int first
       const int k = first_k + 8 * in_group;
       return operand.offset(first + group, k / elements) + in_chunk(k);
     }
+    case FragmentLoad::prepared:
+      return first / operand.row_lines() * operand.row_bytes() + operand.run_bytes(first_k) +
+             lane * chunk_bytes;
     case FragmentLoad::words:
     case FragmentLoad::split_words:
       break;

@@ -80,7 +80,7 @@ class ChunkedCopy {
   __device__ __forceinline__ ChunkedCopy(const PanelOfLines& panel, unsigned tile, int thread)
       : row_(thread / Shares::chunks),
         chunk_(thread % Shares::chunks),
-        step_bytes_(operand.is_k_adjacent ? abi::bytes_of_run(operand.dtype, operand.k)
+        step_bytes_(operand.is_k_adjacent ? operand.run_bytes(operand.k)
                                           : operand.k * panel.line_bytes),
         row_step_bytes_(Shares::row_step * panel.line_bytes),
         target_(tile + static_cast<unsigned>(operand.offset(row_, chunk_))),
@@ -181,11 +181,11 @@ class ChunkedCopy {
   /// Bytes of a chunk that lie within the matrix.
   __device__ int valid_bytes(int pass, int k) const {
     const int row = row_ + pass * Shares::row_step;
-    const int lines = operand.is_k_adjacent ? extent_left_ : k;
+    const int lines = operand.is_k_adjacent ? extent_left_ / operand.row_lines() : k;
     const int along = operand.is_k_adjacent ? k : extent_left_;
     if (is_indexed && !has_line(pass)) return 0;
     if (row >= lines) return 0;
-    const int left = abi::bytes_of_run(operand.dtype, along) - chunk_ * abi::chunk_bytes;
+    const int left = operand.run_bytes(along) - chunk_ * abi::chunk_bytes;
     return min(max(left, 0), abi::chunk_bytes);
   }
 

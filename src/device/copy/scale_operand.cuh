@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scales a block of an operand in shared memory: subtracts the zero point, multiplies by the
-// scales.
+// Scales a block of an operand in shared memory: looks its codes up in a table or subtracts the
+// zero point, multiplies by the scales.
 #pragma once
 
 #include <device/abi/companions.hpp>
@@ -28,6 +28,8 @@ struct ScaledBlock {
 template <abi::CompanionTypes types, class Word>
 __device__ inline Word scale_element(Word element, const abi::CompanionsParams& params,
                                      unsigned batch, unsigned row, unsigned k) {
+  if constexpr (types.has_table)
+    element = static_cast<Word>(params.table[static_cast<int>(element)]);
   if constexpr (types.has_zero_point)
     element -= companion_at<types.zero_point, false>(params.zero_point, batch, row, k);
   if constexpr (types.scale_count > 0) {

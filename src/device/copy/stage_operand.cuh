@@ -30,8 +30,8 @@ struct OperandPanel {
   abi::Int64 extent_stride;  // elements
   abi::Int64 k_stride;
   unsigned extent_left;  // from the panel's start to the end of the matrix, at least 1
-  // If the panel's elements are found by indices: `data` is then the matrix, and the panel begins
-  // with this element of all groups.
+  // If the panel's elements are found by indices, or share bytes: `data` is then the matrix, and
+  // the panel begins with this element (of all groups).
   const abi::IndexParams* indices = nullptr;
   unsigned first = 0;
   // If they are found by pixel and tap: `data` is then the tensor.

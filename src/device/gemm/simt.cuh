@@ -16,6 +16,7 @@
 #include <device/abi/groups.hpp>
 #include <device/abi/simt_design.hpp>
 #include <device/abi/simt_params.hpp>
+#include <device/copy/code_operand.cuh>
 #include <device/copy/scale_operand.cuh>
 #include <device/copy/stage_operand.cuh>
 #include <device/epilogue/indexed_tile.cuh>
@@ -33,7 +34,7 @@ constexpr OperandPlan a_plan(const abi::SimtDesign& design) {
   return {.dtype = design.a,
           .is_along_k = design.a_contiguity == abi::Contiguity::row_major,
           .is_along_extent = design.a_contiguity == abi::Contiguity::column_major,
-          .vector_elements = design.a_vector_bytes / abi::bytes_of(design.a),
+          .vector_elements = abi::elements_of(design.a, design.a_vector_bytes),
           .extent = design.tile_m,
           .k_elements = design.tile_k,
           .k_per_word = abi::k_per_word(design),
@@ -47,7 +48,7 @@ constexpr OperandPlan b_plan(const abi::SimtDesign& design) {
   return {.dtype = design.b,
           .is_along_k = design.b_contiguity == abi::Contiguity::column_major,
           .is_along_extent = design.b_contiguity == abi::Contiguity::row_major,
-          .vector_elements = design.b_vector_bytes / abi::bytes_of(design.b),
+          .vector_elements = abi::elements_of(design.b, design.b_vector_bytes),
           .extent = design.tile_n,
           .k_elements = design.tile_k,
           .k_per_word = abi::k_per_word(design),
@@ -238,7 +239,8 @@ class SimtGemm {
     const abi::SimtMatrix& a = params_.a;
     const unsigned row = first_row(tile);
     constexpr int bytes = abi::bytes_of(design.a);
-    return {.data = matrix_of_batch<bytes>(a.data, a.batch_stride, tile.batch) +
+    constexpr int bits = abi::bits_of(design.a);
+    return {.data = matrix_of_batch<bytes, bits>(a.data, a.batch_stride, tile.batch) +
                     ((source_of_a != OperandSource::strided ? 0 : row * a.row_stride) +
                      origin_.k * a.column_stride) *
                         bytes,
@@ -254,7 +256,8 @@ class SimtGemm {
     const abi::SimtMatrix& b = params_.b;
     const unsigned column = first_column(tile);
     constexpr int bytes = abi::bytes_of(design.b);
-    return {.data = matrix_of_batch<bytes>(b.data, b.batch_stride, tile.batch) +
+    constexpr int bits = abi::bits_of(design.b);
+    return {.data = matrix_of_batch<bytes, bits>(b.data, b.batch_stride, tile.batch) +
                     ((source_of_b != OperandSource::strided ? 0 : column * b.column_stride) +
                      origin_.k * b.row_stride) *
                         bytes,
@@ -269,10 +272,10 @@ class SimtGemm {
   /// The mainloop: while one k block multiplies, the next `stages - 1` are being copied.
   __device__ void accumulate(const abi::TilePosition& tile) {
     constexpr unsigned ahead = design.stages - 1;
-    OperandStager<plan_of_a, Word, source_of_a> stage_a(panel_of_a(tile), &shared_.slots[0].a[0][0],
-                                                        thread());
-    OperandStager<plan_of_b, Word, source_of_b> stage_b(panel_of_b(tile), &shared_.slots[0].b[0][0],
-                                                        thread());
+    typename StagerOf<plan_of_a, Word, source_of_a>::Type stage_a(
+        panel_of_a(tile), &shared_.slots[0].a[0][0], thread());
+    typename StagerOf<plan_of_b, Word, source_of_b>::Type stage_b(
+        panel_of_b(tile), &shared_.slots[0].b[0][0], thread());
     unsigned k_left = params_.k;  // not yet copied
     unsigned fetch_slot = 0;
 

@@ -220,9 +220,11 @@ class Sm80Gemm {
     const auto bytes_of = [](abi::Int64 elements) {
       return bits < 8 ? elements * bits / 8 : elements * bytes;
     };
-    return {.data = matrix_of_batch<bytes, bits>(matrix.data, matrix.batch_stride, batch) +
-                    bytes_of(line * matrix.line_stride + along),
-            .line_bytes = bytes_of(matrix.line_stride),
+    const abi::Int64 offset = operand.is_prepared() ? bytes_of(line * matrix.line_stride) +
+                                                          operand.run_bytes(1) * abi::Int64{along}
+                                                    : bytes_of(line * matrix.line_stride + along);
+    return {.data = matrix_of_batch<bytes, bits>(matrix.data, matrix.batch_stride, batch) + offset,
+            .line_bytes = bytes_of(matrix.line_stride) * operand.row_lines(),
             .extent_left = extents - extent};
   }
 

@@ -145,7 +145,7 @@ class Sm80Mainloop {
         multiply(summed(sums), step, stage, next);
         if constexpr (Scales::are_of_codes)
           scales_.take_loaded();
-        else if constexpr (has_scales)
+        else if constexpr (design.scales.varies_by_block())
           end_step(sums, block - ahead, step);
       }
       free_stage = stage;  // read by all
@@ -311,7 +311,9 @@ class Sm80Mainloop {
   }
   template <bool has_codes, class Factor, class Block>
   __device__ __forceinline__ void split_one(Factor& factor, const Block& values, int block) const {
-    if constexpr (has_codes && design.scales.has_zero_point) {
+    if constexpr (has_codes && design.scales.has_table) {
+      factor.split(values, scales_.table());
+    } else if constexpr (has_codes && design.scales.has_zero_point) {
       unsigned minus_zeros[abi::decodes_a(design) ? 2 : 1];
       scales_.minus_zeros(minus_zeros, block);
       factor.split(values, minus_zeros);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scales and zero points of the operand that an sm80 kernel decodes. Scales multiply the sums of a
 // group of k, in float32, or decoded codes where that is exact (abi::scales_codes); zero points are
-// subtracted from decoded integers, exactly.
+// subtracted from decoded integers, exactly; codes with a table are looked up in registers.
 //
 //   scales in global memory
 //     | at the beginning of a group of k: one load for each row (column) of a lane's accumulators
@@ -62,6 +62,8 @@ class Sm80Scales {
     } else {
       begin(first_k_);
     }
+    if constexpr (scales.has_table)
+      table_ = make_register_table<number>(panel.params->companions.table);
   }
 
   /// Loads the scales of a step's codes; its first k counts from the beginning of the share.
@@ -92,6 +94,8 @@ class Sm80Scales {
     if constexpr (multiply) add_group(sums, group);
     if (!is_last) begin(k);
   }
+
+  __device__ __forceinline__ const RegisterTable& table() const { return table_; }
 
   /// The negative zero points of a block's rows, in both halves of registers.
   __device__ __forceinline__ void minus_zeros(unsigned (&zeros)[parts], int block) const {
@@ -178,6 +182,7 @@ class Sm80Scales {
   unsigned minus_zeros_[scales.has_zero_point ? code_values : 1];
   unsigned loaded_[are_of_codes ? code_values : 1];
   unsigned of_codes_[are_of_codes ? code_values : 1];
+  RegisterTable table_;
 };
 
 /// Of a kernel without scales.

@@ -26,6 +26,18 @@ struct DecodedCodes {
     split<false>(values, none);
   }
 
+  /// Codes of 4 bits with a table: adjacent k are decoded together.
+  __device__ __forceinline__ void split(const unsigned (&values)[words * parts],
+                                        const RegisterTable& table) {
+#pragma unroll
+    for (int part = 0; part < parts; ++part) {
+      unsigned pairs[4];
+      look_up_codes(pairs, values[part], table);
+#pragma unroll
+      for (int pair = 0; pair < 4; ++pair) high[pair * parts + part] = pairs[pair];
+    }
+  }
+
   /// `minus_zeros`: the negative zero point of each part, in both halves.
   template <bool has_zero = true>
   __device__ __forceinline__ void split(const unsigned (&values)[words * parts],
@@ -55,8 +67,9 @@ __device__ __forceinline__ void scale_codes(DecodedCodes<code, number, parts>& d
     decoded.high[at] = DecodedPair<number>::multiply(decoded.high[at], scales[at % parts]);
 }
 
-/// The operand that is multiplied by decoded codes of type `code`, in their order.
-template <abi::DType code, int parts>
+/// The operand that is multiplied by decoded codes, in their order: pairs of adjacent k, or of k
+/// and k + 4.
+template <bool are_adjacent, int parts>
 struct OrderedNumbers {
   static constexpr int registers_in_all = 4 * parts;
   unsigned high[registers_in_all];
@@ -71,9 +84,8 @@ struct OrderedNumbers {
   }
 
  private:
-  /// Adjacent k are decoded together if codes have 8 bits, otherwise k and k + 4.
   __device__ __forceinline__ static unsigned pair_of(const unsigned* words, int pair) {
-    if constexpr (abi::bits_of(code) == 8) return words[pair];
+    if constexpr (are_adjacent) return words[pair];
     return ptx::prmt(words[pair / 2], words[pair / 2 + 2], pair % 2 == 0 ? 0x5410U : 0x7632U);
   }
 };
@@ -95,7 +107,7 @@ requires(abi::is_mixed(design)) struct FactorOf<design, side, Other> {
   };
   template <int unused>
   struct Choice<false, unused> {
-    using Type = OrderedNumbers<code, parts>;
+    using Type = OrderedNumbers<abi::decodes_adjacent_k(design), parts>;
   };
   using Type = typename Choice<is_code>::Type;
 };

@@ -23,12 +23,14 @@ class FragmentReader {
   static constexpr abi::FragmentLoad form = operand.load;
   static constexpr int block = side == abi::Side::a && !(is_double && step_k == 4) ? 16 : 8;
   static constexpr int parts = block / 8;
+  static constexpr int code_words = abi::bits_of(operand.dtype) / 4;  // of eight codes
 
  public:
   /// 32-bit registers of a block: for float64 one number for every four k; for float32 that is
   /// converted to 16 bits two numbers for each register of the mma.
   static constexpr int registers =
       (form == abi::FragmentLoad::chunks                                            ? 4
+       : form == abi::FragmentLoad::prepared                                        ? code_words
        : form == abi::FragmentLoad::codes                                           ? 2
        : form == abi::FragmentLoad::nibbles                                         ? 1
        : is_double                                                                  ? step_k / 2
@@ -51,6 +53,7 @@ class FragmentReader {
     if constexpr (form == abi::FragmentLoad::chunks || form == abi::FragmentLoad::codes ||
                   form == abi::FragmentLoad::nibbles)
       load_adjacent(values, tile, step);
+    if constexpr (form == abi::FragmentLoad::prepared) load_prepared(values, tile, step);
     if constexpr (form == abi::FragmentLoad::pairs || form == abi::FragmentLoad::split_words) {
 #pragma unroll
       for (int index = 0; index < count; ++index) load_block(values[index], tile, step, index);
@@ -117,6 +120,23 @@ class FragmentReader {
             moved(tile, block * index + 8 * part, step * step_chunks));
 #pragma unroll
         for (int at = 0; at < words; ++at) values[index][part * words + at] = loaded.words[at];
+      }
+    }
+  }
+
+  /// Loads 16 bytes: eight k of each of several lines, eight lines apart.
+  __device__ __forceinline__ void load_prepared(Fragments& values, unsigned tile, int step) const {
+    constexpr int loaded_parts = 4 / code_words;
+    static_assert(count * parts % loaded_parts == 0, "a load has codes of whole blocks");
+#pragma unroll
+    for (int first = 0; first < count * parts; first += loaded_parts) {
+      const unsigned row = static_cast<unsigned>(8 * first / operand.row_lines() * row_bytes);
+      const auto loaded = ptx::ld_shared_registers<16>(
+          first_ + tile + row + static_cast<unsigned>(operand.run_bytes(step * step_k)));
+#pragma unroll
+      for (int at = 0; at < 4; ++at) {
+        const int part = first + at / code_words;
+        values[part / parts][part % parts * code_words + at % code_words] = loaded.words[at];
       }
     }
   }

@@ -14,6 +14,22 @@ __device__ __forceinline__ float decode_e8m0(unsigned code) {
   return __uint_as_float(code == 0 ? 0x00400000U : normal);
 }
 
+/// A float of 4 or 6 bits, which has no infinity and no NaN: placed in a float's fields it is a
+/// power of two of its value, exactly, subnormals included.
+template <abi::DType dtype>
+__device__ __forceinline__ float decode_narrow_float(unsigned bits) {
+  constexpr int mantissa = dtype == abi::DType::float6_e2m3fn   ? 3
+                           : dtype == abi::DType::float6_e3m2fn ? 2
+                                                                : 1;
+  constexpr int exponent = abi::bits_of(dtype) - 1 - mantissa;
+  constexpr int bias = (1 << (exponent - 1)) - 1;
+  constexpr unsigned sign = 1U << (abi::bits_of(dtype) - 1);
+  const unsigned scaled = (bits & (sign - 1)) << (23 - mantissa);
+  const float magnitude =
+      __uint_as_float(scaled) * __uint_as_float(static_cast<unsigned>(127 + 127 - bias) << 23);
+  return (bits & sign) != 0 ? -magnitude : magnitude;
+}
+
 template <abi::DType dtype>
 __device__ __forceinline__ float decode_companion(unsigned bits) {
   if constexpr (dtype == abi::DType::float8_e8m0fnu)
@@ -26,6 +42,8 @@ __device__ __forceinline__ float decode_companion(unsigned bits) {
     return static_cast<float>(bits);
   else if constexpr (dtype == abi::DType::int32)
     return static_cast<float>(static_cast<int>(bits));
+  else if constexpr (abi::bits_of(dtype) < 8)
+    return decode_narrow_float<dtype>(bits);
   else
     return decode_float<dtype>(bits);
 }

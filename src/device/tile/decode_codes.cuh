@@ -10,6 +10,7 @@
 // Instructions for the codes of one register, without constants (tests count them):
 //
 //   int4, uint4    8 codes    f16  9    bf16 11      pairs (j, j + 4); bf16 15 with a zero point
+//   by a table     8          f16 21    bf16 21      pairs (2j, 2j + 1)
 //   e2m1           8          f16 19    bf16 19      pairs (j, j + 4)
 //                             e4m3  7                four even codes, four odd ones; 2^-6 of them
 //   int8           4          f16  5    bf16  8      pairs (2j, 2j + 1), as of all that follow;
@@ -184,6 +185,50 @@ __device__ __forceinline__ void decode_e2m1(unsigned (&pairs)[4], unsigned codes
 __device__ __forceinline__ void decode_e2m1_to_e4m3(unsigned (&bytes)[2], unsigned codes) {
   bytes[0] = detail::masked_or(codes << 2, 0x1c1c1c1cU, codes << 4 & 0x80808080U);
   bytes[1] = detail::masked_or(codes >> 2, 0x1c1c1c1cU, codes & 0x80808080U);
+}
+
+/// Sixteen 16-bit numbers in registers: their low bytes, then their high bytes.
+struct RegisterTable {
+  unsigned low[4];
+  unsigned high[4];
+};
+
+template <abi::DType number>
+__device__ __forceinline__ RegisterTable make_register_table(const float (&values)[16]) {
+  RegisterTable table;
+#pragma unroll
+  for (int part = 0; part < 4; ++part) {
+    unsigned pairs[2];
+#pragma unroll
+    for (int pair = 0; pair < 2; ++pair) {
+      const float first = values[4 * part + 2 * pair];
+      const float second = values[4 * part + 2 * pair + 1];
+      pairs[pair] = DecodedPair<number>::is_f16 ? ptx::cvt_rn_f16x2_f32(second, first)
+                                                : ptx::cvt_rn_bf16x2_f32(second, first);
+    }
+    table.low[part] = ptx::prmt(pairs[0], pairs[1], 0x6420U);
+    table.high[part] = ptx::prmt(pairs[0], pairs[1], 0x7531U);
+  }
+  return table;
+}
+
+/// Pairs of codes (2j, 2j + 1). A permutation of bytes looks four codes up among eight bytes at a
+/// time; a third one chooses by the codes' highest bits.
+__device__ __forceinline__ void look_up_codes(unsigned (&pairs)[4], unsigned codes,
+                                              const RegisterTable& table) {
+  const unsigned places = codes & 0x77777777U;
+  const unsigned halves = detail::masked_or(codes >> 1, 0x44444444U, 0x32103210U);
+#pragma unroll
+  for (int part = 0; part < 2; ++part) {
+    const unsigned place = part == 0 ? places : places >> 16;
+    const unsigned half = part == 0 ? halves : halves >> 16;
+    const unsigned low = ptx::prmt(ptx::prmt(table.low[0], table.low[1], place),
+                                   ptx::prmt(table.low[2], table.low[3], place), half);
+    const unsigned high = ptx::prmt(ptx::prmt(table.high[0], table.high[1], place),
+                                    ptx::prmt(table.high[2], table.high[3], place), half);
+    pairs[2 * part] = ptx::prmt(low, high, 0x5140U);
+    pairs[2 * part + 1] = ptx::prmt(low, high, 0x7362U);
+  }
 }
 
 // --- 6 bits --------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "device/abi/prepared_layout.hpp"
 #include "providers/host/number.hpp"
 #include "providers/host/pack_window.hpp"
 
@@ -133,6 +134,24 @@ void pack_packed(const PanelSource& source, LaneRange range, int width, const Ma
   }
 }
 
+// The place of an element in memory.
+std::int64_t index_of(const PanelSource& source, std::int64_t lane, std::int64_t depth) {
+  const std::int64_t prepared_depth = source.companions.prepared_depth;
+  if (prepared_depth == 0) return lane * source.lane_stride + depth * source.depth_stride;
+  return abi::prepared_index(lane, depth, prepared_depth, bit_width(source.dtype),
+                             source.companions.table.has_value());
+}
+
+template <class T>
+void pack_prepared(const PanelSource& source, LaneRange range, int width, T* panels) {
+  const std::int64_t padded = (range.count + width - 1) / width * width;
+  std::fill_n(panels, padded * source.depth, T{0});
+  for (std::int64_t lane = 0; lane < range.count; ++lane)
+    for (std::int64_t depth = 0; depth < source.depth; ++depth)
+      panels[lane / width * width * source.depth + depth * width + lane % width] = static_cast<T>(
+          load(source.dtype, source.data, index_of(source, range.first + lane, depth)));
+}
+
 template <class T, class Map>
 void pack_any(const PanelSource& source, LaneRange range, int width, const Map& map, T* panels) {
   switch (source.dtype) {
@@ -176,8 +195,10 @@ void scale_panels(const PanelSource& source, LaneRange range, int width, const F
       const auto zero = static_cast<T>(source.companions.zero_at(row, first));
       const double scale = source.companions.scale_at(row, first);
       const double size = source.companions.scale_magnitude_at(row, first);
-      for (; depth < end; ++depth)
-        panel[depth * width] = finish(panel[depth * width], zero, scale, size);
+      for (; depth < end; ++depth) {
+        T& element = panel[depth * width];
+        element = finish(static_cast<T>(source.companions.number_of(element)), zero, scale, size);
+      }
     }
   }
 }
@@ -185,7 +206,10 @@ void scale_panels(const PanelSource& source, LaneRange range, int width, const F
 template <class T>
 void pack_scaled(const PanelSource& source, LaneRange range, int width, PackedValue packed,
                  T* panels) {
-  pack_any(source, range, width, Itself{}, panels);
+  if (source.companions.prepared_depth > 0)
+    pack_prepared(source, range, width, panels);
+  else
+    pack_any(source, range, width, Itself{}, panels);
   if (packed == PackedValue::itself)
     return scale_panels(
         source, range, width,
@@ -205,10 +229,9 @@ void pack_scaled(const PanelSource& source, LaneRange range, int width, PackedVa
 
 double packed_element(const PanelSource& source, std::int64_t lane, std::int64_t depth,
                       PackedValue packed) {
-  const double stored =
-      load(source.dtype, source.data, lane * source.lane_stride + depth * source.depth_stride);
+  const double stored = load(source.dtype, source.data, index_of(source, lane, depth));
   const PanelCompanions& own = source.companions;
-  const double whole = stored - own.zero_at(lane, depth);
+  const double whole = own.number_of(stored) - own.zero_at(lane, depth);
   return packed == PackedValue::itself
              ? whole * own.scale_at(lane, depth)
              : decoded_magnitude(whole * own.scale_magnitude_at(lane, depth));

@@ -85,6 +85,8 @@ PanelCompanions panel_companions(const GemmArguments& arguments, bool is_a, std:
   if (types.zero_point)
     companions.zero_point =
         source_of(*types.zero_point, *memory.zero_point, batch, memory, problem.k);
+  companions.table = types.table;
+  if (types.order == ElementOrder::fragments) companions.prepared_depth = problem.k;
   return companions;
 }
 

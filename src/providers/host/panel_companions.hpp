@@ -28,8 +28,17 @@ struct PanelCompanions {
   std::array<CompanionSource, 2> scales;
   int scale_count = 0;
   std::optional<CompanionSource> zero_point;
+  std::optional<CodeTable> table;
+  std::int64_t prepared_depth = 0;  // the extent of k of prepared elements, otherwise 0
 
-  bool are_used() const noexcept { return scale_count > 0 || zero_point; }
+  bool are_used() const noexcept {
+    return scale_count > 0 || zero_point || table || prepared_depth > 0;
+  }
+
+  // The number that an element stands for before it is scaled.
+  double number_of(double element) const {
+    return table ? table->values[static_cast<std::size_t>(element)] : element;
+  }
 
   // The first depth after `depth` at which a value may change.
   std::int64_t next_change(std::int64_t depth, std::int64_t end) const;

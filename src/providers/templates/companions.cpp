@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "providers/templates/companions.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include <fmt/format.h>
@@ -38,15 +39,19 @@ abi::CompanionTypes companion_types(const CompanionRules& rules) noexcept {
   }
   types.has_zero_point = rules.zero_point.is_used();
   if (types.has_zero_point) types.zero_point = abi_type(rules.zero_point.dtype());
+  types.has_table = rules.has_table;
+  types.is_prepared = rules.is_prepared;
   return types;
 }
 
 std::string companions_text(const abi::CompanionTypes& types) {
   return fmt::format(
       "{{.scale_count = {}, .scales = {{DType::{}, DType::{}}}, .are_swizzled = {{{}, {}}}, "
-      ".has_zero_point = {}, .zero_point = DType::{}}}",
+      ".has_zero_point = {}, .zero_point = DType::{}{}{}}}",
       types.scale_count, text_of(types.scales[0]), text_of(types.scales[1]), types.are_swizzled[0],
-      types.are_swizzled[1], types.has_zero_point, text_of(types.zero_point));
+      types.are_swizzled[1], types.has_zero_point, text_of(types.zero_point),
+      types.has_table ? ", .has_table = true" : "",
+      types.is_prepared ? ", .is_prepared = true" : "");
 }
 
 abi::CompanionsParams companions_params(const OperandCompanions& types,
@@ -56,6 +61,7 @@ abi::CompanionsParams companions_params(const OperandCompanions& types,
     params.scales[i] = companion_params(types.scales[i], memory.scales[i], k);
   if (types.zero_point)
     params.zero_point = companion_params(*types.zero_point, *memory.zero_point, k);
+  if (types.table) std::ranges::copy(types.table->values, params.table);
   return params;
 }
 

@@ -46,12 +46,11 @@ std::string find_cuda_core_failure(std::span<const DType> outputs, const GemmPro
                                    const DeviceInfo& device) {
   std::string failure = find_device_failure(runtime::portable_targets, device);
   if (!failure.empty()) return failure;
-  for (const MatrixType* const operand : {&problem.a, &problem.b}) {
-    if (bit_width(operand->dtype) < 8)
-      return fmt::format("{}: expected elements of 8 bits or more, got {}",
-                         operand == &problem.a ? "A" : "B", name(operand->dtype));
-  }
   if (outputs.empty()) {
+    for (const MatrixType* const operand : {&problem.a, &problem.b})
+      if (bit_width(operand->dtype) < 8)
+        return fmt::format("{}: expected elements of 8 bits or more, got {}",
+                           operand == &problem.a ? "A" : "B", name(operand->dtype));
     return fmt::format(
         "accumulator: expected float32 for floats of up to 32 bits, float64 for float64 times "
         "float64, int32 for 8-bit integers, got {} for {} times {}",

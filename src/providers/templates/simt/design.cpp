@@ -191,13 +191,16 @@ std::span<const DType> simt_outputs(SimtArithmetic arithmetic) noexcept {
   return {};
 }
 
-std::array<OperandRule, 5> simt_input_rules(DType dtype) noexcept {
+SimtInputRules simt_input_rules(DType dtype) noexcept {
   const auto element = static_cast<std::uint8_t>(byte_width(dtype));
-  return {OperandRule{dtype, LayoutRule::row, widest_access},
-          OperandRule{dtype, LayoutRule::column, widest_access},
-          OperandRule{dtype, LayoutRule::row, element},
-          OperandRule{dtype, LayoutRule::column, element},
-          OperandRule{dtype, LayoutRule::any, element}};
+  if (is_packed(dtype))
+    return {.rules = {OperandRule{dtype, LayoutRule::any, element}}, .count = 1};
+  return {.rules = {OperandRule{dtype, LayoutRule::row, widest_access},
+                    OperandRule{dtype, LayoutRule::column, widest_access},
+                    OperandRule{dtype, LayoutRule::row, element},
+                    OperandRule{dtype, LayoutRule::column, element},
+                    OperandRule{dtype, LayoutRule::any, element}},
+          .count = 5};
 }
 
 std::array<OperandRule, 3> simt_output_rules(DType dtype) noexcept {
@@ -280,6 +283,8 @@ std::optional<SimtParts> parse_simt_name(std::string_view name) {
   const bool is_scaled = rules.a_companions.are_used() || rules.b_companions.are_used();
   if (is_scaled && tile->form != SimtForm::gemm && tile->form != SimtForm::ordered)
     return std::nullopt;
+  const bool has_codes = is_packed(rules.a.dtype) || is_packed(rules.b.dtype);
+  if (has_codes && tile->form != SimtForm::gemm) return std::nullopt;
   if (!abi::is_legal(simt_design(name_parts->rules, *tile))) return std::nullopt;
   return SimtParts{.rules = name_parts->rules, .tile = *tile, .epilogue = name_parts->epilogue};
 }

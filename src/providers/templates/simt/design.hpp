@@ -65,8 +65,15 @@ std::span<const SimtTile> simt_tiles(SimtArithmetic arithmetic,
                                      SimtForm form = SimtForm::gemm) noexcept;
 std::span<const DType> simt_outputs(SimtArithmetic arithmetic) noexcept;
 
-// The operand rules that discovery offers for this type: of A and B, and of out and C.
-std::array<OperandRule, 5> simt_input_rules(DType dtype) noexcept;
+// The operand rules that discovery offers for this type: of A and B, and of out and C. Elements
+// that share bytes have one rule, since they are read one by one.
+struct SimtInputRules {
+  std::array<OperandRule, 5> rules;
+  std::size_t count;
+
+  std::span<const OperandRule> span() const noexcept { return {rules.data(), count}; }
+};
+SimtInputRules simt_input_rules(DType dtype) noexcept;
 std::array<OperandRule, 3> simt_output_rules(DType dtype) noexcept;
 
 // The design as the device sees it. The kernel must be of this family.

@@ -53,6 +53,8 @@ std::string find_failure(const Query& query) {
       arithmetic ? simt_outputs(*arithmetic) : std::span<const DType>(), problem, query.device);
   if (failure.empty() && problem.convolution) failure = find_conv_failure(problem);
   if (!failure.empty() || !problem.groups) return failure;
+  if (is_packed(problem.a.dtype) || is_packed(problem.b.dtype))
+    return "types: expected elements of whole bytes in groups, got elements that share bytes";
   failure = find_group_failure(problem);
   if (failure.empty()) failure = find_outside_failure(problem);
   if (failure.empty()) failure = find_size_failure(problem);
@@ -169,8 +171,8 @@ struct FittingRules {
   std::array<OperandRule, count> rules;
   std::size_t size = 0;
 
-  FittingRules(const std::array<OperandRule, count>& all, const MatrixType& matrix,
-               std::int64_t rows, std::int64_t columns) {
+  FittingRules(std::span<const OperandRule> all, const MatrixType& matrix, std::int64_t rows,
+               std::int64_t columns) {
     for (const OperandRule& rule : all) {
       if (fits_operand(rule, matrix, rows, columns)) rules[size++] = rule;
     }
@@ -300,11 +302,14 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
   const GemmProblem& problem = seen ? *seen : query.problem;
   const SimtArithmetic arithmetic =
       *simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator);
-  const FittingRules a(simt_input_rules(problem.a.dtype), problem.a, problem.m, problem.k);
-  const FittingRules b(simt_input_rules(problem.b.dtype), problem.b, problem.k, problem.n);
-  const FittingRules out(simt_output_rules(problem.out.dtype), problem.out, problem.m, problem.n);
+  const FittingRules<5> a(simt_input_rules(problem.a.dtype).span(), problem.a, problem.m,
+                          problem.k);
+  const FittingRules<5> b(simt_input_rules(problem.b.dtype).span(), problem.b, problem.k,
+                          problem.n);
+  const FittingRules<3> out(simt_output_rules(problem.out.dtype), problem.out, problem.m,
+                            problem.n);
   const MatrixType& c_matrix = problem.c ? *problem.c : problem.out;
-  const FittingRules c(simt_output_rules(c_matrix.dtype), c_matrix, problem.m, problem.n);
+  const FittingRules<3> c(simt_output_rules(c_matrix.dtype), c_matrix, problem.m, problem.n);
   const std::span<const OperandRule> c_rules =
       problem.c ? c.span() : std::span<const OperandRule>{};
   const GemmProblem& timed = average ? *average : problem;
@@ -415,10 +420,12 @@ void SimtFamily::enumerate(const std::function<void(const Kernel&)>& visit) cons
           const auto out_rules = simt_output_rules(out);
           for (std::size_t form = 0; form < simt_form_count; ++form) {
             const auto tiles = simt_tiles(arithmetic, static_cast<SimtForm>(form));
-            walk(a_rules, b_rules, out_rules, {}, accumulator_of(arithmetic), tiles, add);
+            walk(a_rules.span(), b_rules.span(), out_rules, {}, accumulator_of(arithmetic), tiles,
+                 add);
             for (const DType c : outputs) {
               const auto c_rules = simt_output_rules(c);
-              walk(a_rules, b_rules, out_rules, c_rules, accumulator_of(arithmetic), tiles, add);
+              walk(a_rules.span(), b_rules.span(), out_rules, c_rules, accumulator_of(arithmetic),
+                   tiles, add);
             }
           }
         }

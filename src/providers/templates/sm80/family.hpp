@@ -18,6 +18,7 @@ class Sm80Family final : public TemplateFamily {
   bool takes_pointers() const noexcept override { return true; }
   bool takes_convolution(const Convolution&) const noexcept override { return true; }
   bool takes_companions(const GemmProblem& problem) const noexcept override;
+  bool takes_prepared(const GemmProblem&) const noexcept override { return true; }
   bool takes_groups(const Groups& groups) const noexcept override;
   // Rows of a row-major A, and columns of a column-major B.
   bool takes_indices(const Groups&) const noexcept override { return true; }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "providers/templates/sm80/scales.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "core/number.hpp"
 #include "device/abi/sm80_faults.hpp"
 #include "kernel/rules.hpp"
 #include "operation/companions.hpp"
@@ -43,6 +46,15 @@ OperandRules rules_of(const GemmProblem& problem) {
           .b_companions = kernel::companion_rules(problem.b_companions)};
 }
 
+// True if a 16-bit type has all numbers of a table. Tensor cores align a subnormal factor like the
+// smallest normal number.
+bool is_exact(const CodeTable& table, DType dtype) {
+  const double least = number::rounding_of(dtype).smallest / number::rounding_of(dtype).unit / 2;
+  return rounded(table, dtype) == table && std::ranges::all_of(table.values, [&](float value) {
+           return value == 0 || std::fabs(static_cast<double>(value)) >= least;
+         });
+}
+
 }  // namespace
 
 std::string find_sm80_scale_failure(const GemmProblem& problem) {
@@ -60,6 +72,11 @@ std::string find_sm80_scale_failure(const GemmProblem& problem) {
     if (companion->block.k % least != 0)
       return fmt::format("scales: expected blocks of a multiple of {} along k, got {}", least,
                          to_string(companion->block));
+  if (companions.table && !is_exact(*companions.table, is_a ? problem.b.dtype : problem.a.dtype))
+    return fmt::format(
+        "{}: expected numbers that {} has, neither subnormal nor others, got {}; round them first",
+        operation::table_name(is_a), name(is_a ? problem.b.dtype : problem.a.dtype),
+        to_string(*companions.table));
   if (abi::detail::accepts_scales(design)) return {};
   return fmt::format(
       "zero point: expected one of integers of at most 8 bits, with a sign if the codes have one, "

@@ -199,6 +199,7 @@ struct ScaledCase {
   std::optional<DType> zero = std::nullopt;
   std::vector<double> zeros = {};  // drawn from these
   bool has_second = false;
+  bool has_table = false;
 };
 
 class Sm80Scaled : public Sm80Mixed {
@@ -266,6 +267,9 @@ class Sm80Scaled : public Sm80Mixed {
                                : row.zeros[static_cast<std::size_t>(
                                      draw(0, static_cast<int>(row.zeros.size()) - 1))];
     });
+    std::optional<CodeTable> table;  // of numbers that keep sums exact
+    if (row.has_table)
+      for (float& number : table.emplace().values) number = static_cast<float>(draw(-31, 31)) / 4;
     for (OnBoth* const one : {&codes, &numbers, &scale, &second, &zero}) one->upload(stream);
     const std::int64_t m = row.is_a ? row.lines : row.others;
     const std::int64_t n = row.is_a ? row.others : row.lines;
@@ -277,7 +281,8 @@ class Sm80Scaled : public Sm80Mixed {
       if (row.has_second) scales.push_back({view(second), row.block, ScaleLayout::strided});
       std::optional<Companion> zeros;
       if (row.zero) zeros.emplace(view(zero), row.block, ScaleLayout::strided);
-      const ScaledOperand coded(view(codes), std::move(scales), std::move(zeros));
+      ScaledOperand coded(view(codes), std::move(scales), std::move(zeros));
+      coded.table = table;
       const ScaledOperand plain(view(numbers));
       return GemmArguments(row.is_a ? coded : plain, row.is_a ? plain : coded, result);
     };
@@ -390,6 +395,72 @@ TEST_F(Sm80Scaled, row_53_nvfp4_weights_are_scaled_as_codes) {
                             "_mma_", one_of({"emulated:a100", "emulated:h200"}));
 }
 
+TEST_F(Sm80Scaled, row_55_codes_of_a_table) {
+  for (const DType half : {DType::bfloat16, DType::float16})
+    for (const bool is_a : {true, false}) {
+      if (!is_soak() && draw(0, 1) == 0) continue;
+      expect_as_on_the_host({.code = DType::uint4,
+                             .half = half,
+                             .is_a = is_a,
+                             .lines = 72,
+                             .others = draw(1, 40),
+                             .k = one_of({96, 160, 257}),
+                             .block = {1, one_of({32, 64})},
+                             .scale = one_of({DType::float32, DType::bfloat16}),
+                             .has_table = true},
+                            one_of({"_mma_", "_mma_64x64x64", "_mma_16x64x128"}),
+                            one_of({"emulated:a100", "emulated:h200"}));
+    }
+}
+
+TEST_F(Sm80Scaled, row_55_nf4_is_verified_with_its_numbers) {
+  const Device device = parse_device("emulated:a100").value();
+  for (const char* const line :
+       {"gemm 17x72x96 a=bf16 b=u4:c scale_b=f32[1x32] table_b=nf4.bf16 out=bf16",
+        "gemm 33x40x128 a=f16 b=u4:c table_b=nf4.f16 out=f32"}) {
+    const ProblemLine problem = parse_problem(line);
+    const auto kernels = get_kernels(problem.problem, device_info(device));
+    const auto kernel = std::ranges::find_if(
+        kernels, [](const Kernel& one) { return one.family().name() == "sm80"; });
+    ASSERT_NE(kernel, kernels.end()) << line;
+    const VerifyReport report = verify(problem, *kernel, {.seed = random_() | 1, .device = device});
+    EXPECT_TRUE(report.passed) << kernel->name() << ": " << report.first_failure;
+  }
+}
+
+// Lines of random problems with prepared codes of all types, in A and in B.
+TEST_F(Sm80Scaled, prepared_weights_are_right_in_every_tile) {
+  for (int count = 0; count < (is_soak() ? 120 : 3); ++count) {
+    const bool is_a = draw(0, 3) == 0;
+    const std::string code = one_of({"s4", "u4", "e2m1", "s8", "u8", "e4m3", "e5m2"});
+    const bool is_whole = code.starts_with('s') || code.starts_with('u');
+    const bool has_table = code == "u4" && draw(0, 1) == 0;
+    const std::string half = one_of({"bf16", "f16"});
+    const std::string name = is_a ? "a" : "b";
+    const std::string scales =
+        " scale_" + name + "=" + one_of({"f32", "bf16"}) + one_of({"[1x32]", "[1x64]", "[row]"}) +
+        (is_whole && !has_table && draw(0, 1) == 0
+             ? " zero_" + name + "=" + code.substr(0, 1) + "8[1x32]"
+             : "") +
+        (has_table ? " table_" + name + "=nf4." + half : "") + " order_" + name + "=fragments";
+    const int lines = 32 * draw(1, 5), others = draw(1, 70);
+    const ProblemLine line = parse_problem(fmt::format(
+        "gemm {}x{}x{} a={} b={}:c{} out={}", is_a ? lines : others, is_a ? others : lines,
+        32 * draw(1, 9), is_a ? code : half, is_a ? half : code, scales, one_of({"f32", "bf16"})));
+    const Device device = parse_device(one_of({"emulated:a100", "emulated:h200"})).value();
+    std::vector<RankedKernel> kernels = get_kernels(line.problem, device_info(device));
+    std::erase_if(kernels, [](const Kernel& one) { return one.family().name() != "sm80"; });
+    ASSERT_FALSE(kernels.empty()) << to_string(line);
+    const Kernel kernel =
+        kernels[static_cast<std::size_t>(draw(0, static_cast<int>(kernels.size()) - 1))];
+    EXPECT_NE(kernel.name().find("fragments"), std::string::npos) << kernel.name();
+    ASSERT_EQ(find_kernel(kernel.name()), kernel) << kernel.name();
+    const VerifyReport report = verify(line, kernel, {.seed = random_() | 1, .device = device});
+    EXPECT_TRUE(report.passed) << to_string(line) << " " << kernel.name() << ": "
+                               << report.first_failure;
+  }
+}
+
 TEST_F(Sm80Scaled, blocks_of_rows_two_scales_tiles_and_splits) {
   for (const char* const tile : {"_mma_128x128x64", "_mma_128x64x64", "_mma_64x128x64",
                                  "_mma_64x64x64", "_mma_16x64x128", "_mma_64x16x128"})
@@ -422,6 +493,8 @@ TEST_F(Sm80Scaled, what_no_kernel_takes_is_refused_by_name) {
             std::string::npos);
   EXPECT_NE(failed("gemm 64x64x64 a=bf16 b=s4:c scale_b=bf16[1x32] zero_b=f16[1x32] out=bf16")
                 .find("zero point"),
+            std::string::npos);
+  EXPECT_NE(failed("gemm 64x64x64 a=bf16 b=u4:c table_b=nf4 out=bf16").find("bfloat16"),
             std::string::npos);
 }
 
