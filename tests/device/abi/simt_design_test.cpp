@@ -92,7 +92,15 @@ TEST(SimtDesign, each_illegal_field_is_named) {
        SimtFault::operand_types},
       {"accumulation in f16", [](SimtDesign& d) { d.accumulator = DType::float16; },
        SimtFault::operand_types},
-      {"a 4-bit operand", [](SimtDesign& d) { d.a = DType::float4_e2m1fn; },
+      {"vectors of a 4-bit operand", [](SimtDesign& d) { d.a = DType::float4_e2m1fn; },
+       SimtFault::a_vector_bytes},
+      {"a 4-bit operand whose rows are found by indices",
+       [](SimtDesign& d) {
+         d.a = DType::float4_e2m1fn;
+         d.a_contiguity = Contiguity::none;
+         d.a_vector_bytes = 1;
+         d.indexed = IndexedExtent::rows;
+       },
        SimtFault::operand_types},
       {"c of integers", [](SimtDesign& d) { d.c = DType::int8; }, SimtFault::c_type},
       {"out of fp8", [](SimtDesign& d) { d.out = DType::float8_e4m3fn; }, SimtFault::out_type},
