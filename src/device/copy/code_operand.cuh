@@ -24,7 +24,7 @@ __device__ __forceinline__ unsigned load_code(const char* run, abi::Int64 index)
 }
 
 /// A stager like OperandStager, for operands by strides.
-template <OperandPlan plan, class Word>
+template <const OperandPlan& plan, class Word>
 class CodeStager {
   using Units = OperandUnits<plan>;
   static_assert(Units::extent == 1 && Units::k == 1 && !Units::is_async);
@@ -78,12 +78,12 @@ class CodeStager {
   unsigned fetched_[Units::passes];
 };
 
-template <OperandPlan plan, class Word, OperandSource found_by,
+template <const OperandPlan& plan, class Word, OperandSource found_by,
           bool are_codes = (abi::bits_of(plan.dtype) < 8)>
 struct StagerOf {
   using Type = OperandStager<plan, Word, found_by>;
 };
-template <OperandPlan plan, class Word, OperandSource found_by>
+template <const OperandPlan& plan, class Word, OperandSource found_by>
 struct StagerOf<plan, Word, found_by, true> {
   using Type = CodeStager<plan, Word>;
 };
