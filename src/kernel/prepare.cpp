@@ -15,8 +15,9 @@
 namespace gemmery {
 namespace {
 
-[[noreturn]] void refuse(std::string operand, std::string expected, std::string got,
-                         std::string hint = {}, ErrorKind kind = ErrorKind::invalid_argument) {
+[[noreturn]] void refuse_preparation(std::string operand, std::string expected, std::string got,
+                                     std::string hint = {},
+                                     ErrorKind kind = ErrorKind::invalid_argument) {
   throw Error({.kind = kind,
                .operand = "prepare_operand: " + std::move(operand),
                .expected = std::move(expected),
@@ -28,43 +29,46 @@ void check_weight(const ScaledOperand& B) {
   const Tensor& codes = B.quantized;
   const int bits = bit_width(codes.dtype());
   if (B.order != ElementOrder::strided)
-    refuse("B", "elements in the order of their strides", "a prepared operand");
-  if (codes.rank() != 2) refuse("B", "rank 2, (K, N)", to_string(codes));
+    refuse_preparation("B", "elements in the order of their strides", "a prepared operand");
+  if (codes.rank() != 2) refuse_preparation("B", "rank 2, (K, N)", to_string(codes));
   if (bits > 8 || bits == 6)
-    refuse("B", "codes of 4 or 8 bits", std::string(name(codes.dtype())), "",
-           ErrorKind::unsupported);
+    refuse_preparation("B", "codes of 4 or 8 bits", std::string(name(codes.dtype())), "",
+                       ErrorKind::unsupported);
   if (!codes.device().is_cpu())
-    refuse("B", "memory of the CPU", to_string(codes.device()), "prepare it before it is copied");
+    refuse_preparation("B", "memory of the CPU", to_string(codes.device()),
+                       "prepare it before it is copied");
   const int lines = abi::prepared_lines(bits);
   if (codes.extent(0) % abi::prepared_k != 0 || codes.extent(1) % lines != 0)
-    refuse("B", fmt::format("K of a multiple of {} and N of {}", abi::prepared_k, lines),
-           to_string(codes), "pass the operand as it is", ErrorKind::unsupported);
+    refuse_preparation("B",
+                       fmt::format("K of a multiple of {} and N of {}", abi::prepared_k, lines),
+                       to_string(codes), "pass the operand as it is", ErrorKind::unsupported);
 }
 
-void check_memory(const Tensor& codes, const Tensor& memory) {
+void check_prepared_memory(const Tensor& codes, const Tensor& memory) {
   constexpr std::uintptr_t alignment = 16;
   const bool has_shape = memory.rank() == 2 && std::ranges::equal(memory.shape(), codes.shape()) &&
                          (memory.extent(0) <= 1 || memory.stride(0) == 1) &&
                          (memory.extent(1) <= 1 || memory.stride(1) == codes.extent(0));
   if (memory.dtype() != codes.dtype() || !has_shape || !memory.device().is_cpu() ||
       reinterpret_cast<std::uintptr_t>(memory.data()) % alignment != 0)
-    refuse("memory",
-           fmt::format("{} ({}, {}), strides (1, {}), aligned to 16 bytes, of the CPU",
-                       name(codes.dtype()), codes.extent(0), codes.extent(1), codes.extent(0)),
-           to_string(memory));
+    refuse_preparation(
+        "memory",
+        fmt::format("{} ({}, {}), strides (1, {}), aligned to 16 bytes, of the CPU",
+                    name(codes.dtype()), codes.extent(0), codes.extent(1), codes.extent(0)),
+        to_string(memory));
 }
 
 void check_kernel(const ScaledOperand& B, const Kernel& kernel) {
   const OperandRules& rules = kernel.operands();
   if (!rules.b_companions.is_prepared)
-    refuse("kernel", "one that takes a prepared B", kernel.name(),
-           "get_kernels lists such kernels for arguments with a prepared operand");
+    refuse_preparation("kernel", "one that takes a prepared B", kernel.name(),
+                       "get_kernels lists such kernels for arguments with a prepared operand");
   if (rules.b.dtype != B.quantized.dtype())
-    refuse("B", std::string(name(rules.b.dtype)) + " for the kernel " + kernel.name(),
-           std::string(name(B.quantized.dtype())));
+    refuse_preparation("B", std::string(name(rules.b.dtype)) + " for the kernel " + kernel.name(),
+                       std::string(name(B.quantized.dtype())));
   if (rules.b_companions.has_table != B.table.has_value())
-    refuse("B", rules.b_companions.has_table ? "a code table" : "no code table",
-           B.table ? "a code table" : "none");
+    refuse_preparation("B", rules.b_companions.has_table ? "a code table" : "no code table",
+                       B.table ? "a code table" : "none");
 }
 
 // Copies a code of 4 or 8 bits.
@@ -87,7 +91,7 @@ void copy_code(const void* from, std::int64_t from_index, void* to, std::int64_t
 ScaledOperand prepare_operand(const ScaledOperand& B, const Tensor& memory) {
   check_weight(B);
   const Tensor& codes = B.quantized;
-  check_memory(codes, memory);
+  check_prepared_memory(codes, memory);
   const std::int64_t k = codes.extent(0);
   const int bits = bit_width(codes.dtype());
   for (std::int64_t column = 0; column < codes.extent(1); ++column)

@@ -24,8 +24,8 @@ constexpr std::int64_t codes_per_word = 8;
 constexpr std::array<std::int64_t, 8> interleaved{0, 2, 4, 6, 1, 3, 5, 7};
 constexpr unsigned middle_code = 8;  // of codes whose zero point is not stored
 
-[[noreturn]] void refuse(std::string_view tensor, std::string expected, std::string got,
-                         std::string hint = {}) {
+[[noreturn]] void refuse_checkpoint(std::string_view tensor, std::string expected, std::string got,
+                                    std::string hint = {}) {
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = "checkpoint: " + std::string(tensor),
                .expected = std::move(expected),
@@ -38,50 +38,52 @@ struct Strides2 {
 };
 
 // Checks that a tensor is a matrix on the CPU of this type and these extents.
-void check_matrix(std::string_view name, const Tensor& tensor, DType dtype, std::int64_t rows,
-                  std::int64_t columns) {
+void check_stored_matrix(std::string_view name, const Tensor& tensor, DType dtype,
+                         std::int64_t rows, std::int64_t columns) {
   if (tensor.rank() != 2 || tensor.dtype() != dtype || tensor.extent(0) != rows ||
       tensor.extent(1) != columns)
-    refuse(name, fmt::format("{} ({}, {})", gemmery::name(dtype), rows, columns),
-           to_string(tensor));
+    refuse_checkpoint(name, fmt::format("{} ({}, {})", gemmery::name(dtype), rows, columns),
+                      to_string(tensor));
   if (!tensor.device().is_cpu())
-    refuse(name, "memory of the CPU", to_string(tensor.device()), "copy it");
+    refuse_checkpoint(name, "memory of the CPU", to_string(tensor.device()), "copy it");
 }
 
 // The same with these strides, which extents of 1 need not have.
-void check_result(std::string_view name, const Tensor& tensor, DType dtype, std::int64_t rows,
-                  std::int64_t columns, const Strides2& strides) {
-  check_matrix(name, tensor, dtype, rows, columns);
+void check_written_matrix(std::string_view name, const Tensor& tensor, DType dtype,
+                          std::int64_t rows, std::int64_t columns, const Strides2& strides) {
+  check_stored_matrix(name, tensor, dtype, rows, columns);
   const bool fits = (rows <= 1 || tensor.stride(0) == strides.rows) &&
                     (columns <= 1 || tensor.stride(1) == strides.columns);
   if (!fits)
-    refuse(name, fmt::format("strides ({}, {})", strides.rows, strides.columns), to_string(tensor));
+    refuse_checkpoint(name, fmt::format("strides ({}, {})", strides.rows, strides.columns),
+                      to_string(tensor));
 }
 
-void check_vector(std::string_view name, const Tensor& tensor, DType dtype, std::int64_t count) {
+void check_stored_vector(std::string_view name, const Tensor& tensor, DType dtype,
+                         std::int64_t count) {
   if (tensor.rank() != 1 || tensor.dtype() != dtype || tensor.extent(0) != count)
-    refuse(name, fmt::format("{} ({})", gemmery::name(dtype), count), to_string(tensor));
+    refuse_checkpoint(name, fmt::format("{} ({})", gemmery::name(dtype), count), to_string(tensor));
   if (!tensor.device().is_cpu())
-    refuse(name, "memory of the CPU", to_string(tensor.device()), "copy it");
+    refuse_checkpoint(name, "memory of the CPU", to_string(tensor.device()), "copy it");
 }
 
 // Checks the codes that are to be written, and returns (K, N).
 std::pair<std::int64_t, std::int64_t> check_codes(const Tensor& codes, DType dtype) {
   if (codes.rank() != 2 || codes.dtype() != dtype)
-    refuse("codes", std::string(name(dtype)) + " (K, N)", to_string(codes));
+    refuse_checkpoint("codes", std::string(name(dtype)) + " (K, N)", to_string(codes));
   const std::int64_t k = codes.extent(0), n = codes.extent(1);
-  check_result("codes", codes, dtype, k, n, {1, k});
+  check_written_matrix("codes", codes, dtype, k, n, {1, k});
   return {k, n};
 }
 
 void check_multiple(std::string_view extent, std::int64_t value, std::int64_t of) {
   if (value % of != 0)
-    refuse(extent, fmt::format("a multiple of {}", of), std::to_string(value),
-           "pad the weight before it is quantised");
+    refuse_checkpoint(extent, fmt::format("a multiple of {}", of), std::to_string(value),
+                      "pad the weight before it is quantised");
 }
 
-std::int64_t count_groups(std::int64_t k, std::int64_t group) {
-  if (group < 0) refuse("group", "at least 1, or 0 for all of K", std::to_string(group));
+std::int64_t count_checkpoint_groups(std::int64_t k, std::int64_t group) {
+  if (group < 0) refuse_checkpoint("group", "at least 1, or 0 for all of K", std::to_string(group));
   return group == 0 ? 1 : (k + group - 1) / group;
 }
 
@@ -138,16 +140,16 @@ std::vector<std::int32_t> sorted_by_group(const Tensor& g_idx, std::int64_t grou
   std::vector<std::int64_t> counts(static_cast<std::size_t>(groups));
   for (std::int64_t index = 0; index < k; ++index) {
     if (group_of(index) < 0 || group_of(index) >= groups)
-      refuse("g_idx", fmt::format("groups from 0 to {}", groups - 1),
-             fmt::format("{} of k = {}", group_of(index), index));
+      refuse_checkpoint("g_idx", fmt::format("groups from 0 to {}", groups - 1),
+                        fmt::format("{} of k = {}", group_of(index), index));
     ++counts[static_cast<std::size_t>(group_of(index))];
   }
   for (std::int64_t one = 0; one < groups; ++one) {
     const std::int64_t size = group == 0 ? k : std::min(group, k - one * group);
     if (counts[static_cast<std::size_t>(one)] != size)
-      refuse("g_idx", fmt::format("{} elements of k in group {}", size, one),
-             std::to_string(counts[static_cast<std::size_t>(one)]),
-             "dequantise such a weight by its formula");
+      refuse_checkpoint("g_idx", fmt::format("{} elements of k in group {}", size, one),
+                        std::to_string(counts[static_cast<std::size_t>(one)]),
+                        "dequantise such a weight by its formula");
   }
   std::vector<std::int32_t> order(static_cast<std::size_t>(k));
   std::iota(order.begin(), order.end(), 0);
@@ -159,23 +161,24 @@ void check_gptq(const GptqWeight& weight, const Tensor& codes, const std::option
                 const std::optional<Tensor>& order, std::int64_t groups) {
   const std::int64_t k = codes.extent(0), n = codes.extent(1);
   check_multiple("K", k, codes_per_word);
-  check_matrix("qweight", weight.qweight, DType::int32, k / codes_per_word, n);
+  check_stored_matrix("qweight", weight.qweight, DType::int32, k / codes_per_word, n);
   if (weight.version != 1 && weight.version != 2)
-    refuse("version", "1 or 2", std::to_string(weight.version));
+    refuse_checkpoint("version", "1 or 2", std::to_string(weight.version));
   if (weight.qzeros.has_value() != zeros.has_value())
-    refuse("zeros", weight.qzeros ? "a tensor for the zero points" : "none without qzeros",
-           zeros ? to_string(*zeros) : "none");
+    refuse_checkpoint("zeros",
+                      weight.qzeros ? "a tensor for the zero points" : "none without qzeros",
+                      zeros ? to_string(*zeros) : "none");
   if (weight.g_idx.has_value() != order.has_value())
-    refuse("order", weight.g_idx ? "a tensor for the order of k" : "none without g_idx",
-           order ? to_string(*order) : "none");
+    refuse_checkpoint("order", weight.g_idx ? "a tensor for the order of k" : "none without g_idx",
+                      order ? to_string(*order) : "none");
   if (zeros) {
     check_multiple("N", n, codes_per_word);
-    check_matrix("qzeros", *weight.qzeros, DType::int32, groups, n / codes_per_word);
-    check_result("zeros", *zeros, DType::uint8, groups, n, {n, 1});
+    check_stored_matrix("qzeros", *weight.qzeros, DType::int32, groups, n / codes_per_word);
+    check_written_matrix("zeros", *zeros, DType::uint8, groups, n, {n, 1});
   }
   if (!order) return;
-  check_vector("g_idx", *weight.g_idx, DType::int32, k);
-  check_vector("order", *order, DType::int32, k);
+  check_stored_vector("g_idx", *weight.g_idx, DType::int32, k);
+  check_stored_vector("order", *order, DType::int32, k);
 }
 
 }  // namespace
@@ -183,7 +186,7 @@ void check_gptq(const GptqWeight& weight, const Tensor& codes, const std::option
 bool import_gptq(const GptqWeight& weight, const Tensor& codes, const std::optional<Tensor>& zeros,
                  const std::optional<Tensor>& order) {
   const auto [k, n] = check_codes(codes, weight.qzeros ? DType::uint4 : DType::int4);
-  const std::int64_t groups = count_groups(k, weight.group);
+  const std::int64_t groups = count_checkpoint_groups(k, weight.group);
   check_gptq(weight, codes, zeros, order, groups);
   std::vector<std::int32_t> sorted(static_cast<std::size_t>(k));
   std::iota(sorted.begin(), sorted.end(), 0);
@@ -211,12 +214,12 @@ bool import_gptq(const GptqWeight& weight, const Tensor& codes, const std::optio
 
 void import_awq(const AwqWeight& weight, const Tensor& codes, const Tensor& zeros) {
   const auto [k, n] = check_codes(codes, DType::uint4);
-  const std::int64_t groups = count_groups(k, weight.group);
+  const std::int64_t groups = count_checkpoint_groups(k, weight.group);
   check_multiple("K", k, 2);
   check_multiple("N", n, codes_per_word);
-  check_matrix("qweight", weight.qweight, DType::int32, k, n / codes_per_word);
-  check_matrix("qzeros", weight.qzeros, DType::int32, groups, n / codes_per_word);
-  check_result("zeros", zeros, DType::uint8, groups, n, {n, 1});
+  check_stored_matrix("qweight", weight.qweight, DType::int32, k, n / codes_per_word);
+  check_stored_matrix("qzeros", weight.qzeros, DType::int32, groups, n / codes_per_word);
+  check_written_matrix("zeros", zeros, DType::uint8, groups, n, {n, 1});
   const auto code_in = [](const Words& words) {
     return [words](std::int64_t row, std::int64_t column) {
       return words.code(row, column / codes_per_word, interleaved_place(column));
@@ -255,14 +258,15 @@ std::int64_t marlin_scale_place(std::int64_t n, bool has_groups) {
 
 void import_marlin(const MarlinWeight& weight, const Tensor& codes, const Tensor& scales) {
   const auto [k, n] = check_codes(codes, DType::int4);
-  const std::int64_t groups = count_groups(k, weight.group);
+  const std::int64_t groups = count_checkpoint_groups(k, weight.group);
   check_multiple("K", k, 16);
   check_multiple("N", n, 64);
   const DType dtype = weight.scales.dtype();
-  if (is_packed(dtype)) refuse("scales", "elements of whole bytes", std::string(name(dtype)));
-  check_matrix("qweight", weight.qweight, DType::int32, k / 16, 2 * n);
-  check_matrix("scales", weight.scales, dtype, groups, n);
-  check_result("scales", scales, dtype, groups, n, {n, 1});
+  if (is_packed(dtype))
+    refuse_checkpoint("scales", "elements of whole bytes", std::string(name(dtype)));
+  check_stored_matrix("qweight", weight.qweight, DType::int32, k / 16, 2 * n);
+  check_stored_matrix("scales", weight.scales, dtype, groups, n);
+  check_written_matrix("scales", scales, dtype, groups, n, {n, 1});
   const Words words(weight.qweight);
   write_codes(codes, middle_code, [&](std::int64_t row, std::int64_t column) {
     const MarlinPlace at = marlin_place(row, column);
@@ -288,22 +292,23 @@ std::int64_t scale_group(std::int64_t k, std::int64_t block) noexcept {
 namespace {
 
 const Tensor& nested(const std::optional<Tensor>& tensor, std::string_view name) {
-  if (!tensor) refuse(name, "a tensor beside an absmax of uint8", "none");
+  if (!tensor) refuse_checkpoint(name, "a tensor beside an absmax of uint8", "none");
   return *tensor;
 }
 
 void check_blockwise(const BlockwiseWeight& weight, std::int64_t elements, std::int64_t blocks) {
   if (weight.codes.dtype() != DType::uint8 || weight.codes.element_count() * 2 != elements)
-    refuse("codes", fmt::format("{} bytes, two codes in each", elements / 2),
-           to_string(weight.codes));
+    refuse_checkpoint("codes", fmt::format("{} bytes, two codes in each", elements / 2),
+                      to_string(weight.codes));
   const bool is_nested = weight.absmax.dtype() == DType::uint8;
-  check_vector("absmax", weight.absmax, is_nested ? DType::uint8 : DType::float32, blocks);
+  check_stored_vector("absmax", weight.absmax, is_nested ? DType::uint8 : DType::float32, blocks);
   if (!is_nested) return;
   if (weight.nested_block < 1)
-    refuse("nested_block", "at least 1", std::to_string(weight.nested_block));
-  check_vector("nested_code", nested(weight.nested_code, "nested_code"), DType::float32, 256);
-  check_vector("nested_absmax", nested(weight.nested_absmax, "nested_absmax"), DType::float32,
-               (blocks + weight.nested_block - 1) / weight.nested_block);
+    refuse_checkpoint("nested_block", "at least 1", std::to_string(weight.nested_block));
+  check_stored_vector("nested_code", nested(weight.nested_code, "nested_code"), DType::float32,
+                      256);
+  check_stored_vector("nested_absmax", nested(weight.nested_absmax, "nested_absmax"),
+                      DType::float32, (blocks + weight.nested_block - 1) / weight.nested_block);
 }
 
 float element(const Tensor& vector, std::int64_t index) {
@@ -326,11 +331,11 @@ void import_blockwise(const BlockwiseWeight& weight, const Tensor& codes, const 
   const auto [k, n] = check_codes(codes, DType::uint4);
   check_multiple("K", k, 2);
   if (weight.block < 2 || weight.block % 2 != 0)
-    refuse("block", "an even number of codes", std::to_string(weight.block));
+    refuse_checkpoint("block", "an even number of codes", std::to_string(weight.block));
   const std::int64_t group = scale_group(k, weight.block);
   const std::int64_t groups = k / group;
   check_blockwise(weight, k * n, (k * n + weight.block - 1) / weight.block);
-  check_result("scales", scales, DType::float32, groups, n, {1, groups});
+  check_written_matrix("scales", scales, DType::float32, groups, n, {1, groups});
   const auto* const from = static_cast<const std::uint8_t*>(weight.codes.data());
   auto* const to = static_cast<std::uint8_t*>(codes.data());
   for (std::int64_t at = 0; at < k * n / 2; ++at)
