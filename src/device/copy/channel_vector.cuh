@@ -43,7 +43,7 @@ __device__ __forceinline__ void load_words(Number (&values)[width], const Number
 #pragma unroll
   for (int channel = 0; channel < width; channel += Words::count) {
     const Words loaded = *reinterpret_cast<const Words*>(
-        words + abi::word_place(design, tap, lane, first + channel));
+        words + abi::word_place<design>(tap, lane, first + channel));
 #pragma unroll
     for (int word = 0; word < Words::count; ++word) values[channel + word] = loaded.of[word];
   }
@@ -57,7 +57,7 @@ __device__ __forceinline__ void store_words(Number* words, const Number (&values
     Words stored;
 #pragma unroll
     for (int word = 0; word < Words::count; ++word) stored.of[word] = values[channel + word];
-    *reinterpret_cast<Words*>(words + abi::word_place(design, tap, lane, first + channel)) = stored;
+    *reinterpret_cast<Words*>(words + abi::word_place<design>(tap, lane, first + channel)) = stored;
   }
 }
 
