@@ -123,9 +123,10 @@ constexpr DeviceFault fault_table[] = {
                  "const int row = lane % 8 + 8 * (side == Side::a ? half : eighth);"}}}},
     {.name = "chunks are copied without the swizzle",
      .kernel = mma,
-     .edits = {{{"target_(tile + static_cast<unsigned>(operand.offset(row_, chunk_)))",
-                 "target_(tile + static_cast<unsigned>(row_ * operand.row_bytes() + 16 * chunk_))",
-                 true}}}},
+     .edits =
+         {{{"target_(tile + static_cast<unsigned>(abi::value_of<operand>().offset(row_, chunk_)))",
+            "target_(tile + static_cast<unsigned>(row_ * operand.row_bytes() + 16 * chunk_))",
+            true}}}},
     {.name = "reads beyond the end of k",
      .kernel = mma,
      .edits = {{{"return min(max(left, 0), abi::chunk_bytes);", "return abi::chunk_bytes;"}}}},

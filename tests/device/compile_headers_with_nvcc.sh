@@ -40,6 +40,5 @@ done <<'LINES'
 --design instruction=fma gemm 512x512x512 a=f32
 gemm 4096x4096x4096 a=e4m3 b=e4m3:c out=bf16 scale_a=f32[1x128]:m scale_b=f32[128x128]
 conv2d_fprop 8x28x28x64 k=64 r=3 s=3 pad=1 groups=64 a=f16
-elementwise 512x512 x=f32[m,n] out=f32 epilogue="D = relu(x)"
 LINES
 [ "$count" -gt 0 ] && [ "$failed" -eq 0 ]

@@ -76,12 +76,6 @@ constexpr int word_place(const DepthwiseDesign& design, int tap, int lane, int c
   const int row = tap * (design.channels / at_once) + channel / at_once;
   return (row * design.lanes + lane) * at_once + channel % at_once;
 }
-/// The same in device code, where no object of the host has an address.
-template <const DepthwiseDesign& design>
-GEMMERY_HOST_DEVICE constexpr int word_place(int tap, int lane, int channel) {
-  constexpr DepthwiseDesign own = design;
-  return word_place(own, tap, lane, channel);
-}
 /// The channel, in the block's tile, of the word at this offset in a tap.
 GEMMERY_HOST_DEVICE
 constexpr int channel_at(const DepthwiseDesign& design, int place) {

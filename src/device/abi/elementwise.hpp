@@ -40,12 +40,6 @@ constexpr unsigned elementwise_tile_columns(const ElementwiseDesign& design,
                                             unsigned log2_row_threads) {
   return static_cast<unsigned>(design.columns * design.patches) << log2_row_threads;
 }
-/// The same in device code, where no object of the host has an address.
-template <const ElementwiseDesign& design>
-GEMMERY_HOST_DEVICE constexpr unsigned elementwise_tile_columns(unsigned log2_row_threads) {
-  constexpr ElementwiseDesign own = design;
-  return elementwise_tile_columns(own, log2_row_threads);
-}
 
 GEMMERY_HOST_DEVICE
 constexpr unsigned elementwise_tile_rows(unsigned log2_row_threads) {

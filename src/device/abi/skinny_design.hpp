@@ -161,14 +161,6 @@ constexpr int panel_place(const SkinnyDesign& design, int row, int k) {
   return row * panel_words(design) + (in_vector / run * vectors + vector) * run + in_vector % run;
 }
 
-/// The same in device code, where no object of the host has an address.
-template <const SkinnyDesign& design>
-GEMMERY_HOST_DEVICE
-constexpr int panel_place(int row, int k) {
-  constexpr SkinnyDesign own = design;
-  return panel_place(own, row, k);
-}
-
 // --- the end of a tile ---------------------------------------------------------------------------
 
 /// Partial sums of each accumulator that are added up through shared memory.

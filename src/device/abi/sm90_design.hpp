@@ -171,9 +171,8 @@ constexpr bool transposes_b(const Sm90Design& design) {
 /// In a warp's 16 rows of a block of 64: the row of a lane's first accumulators, and the distance
 /// to the row of its others. If A goes through registers, the two rows are adjacent in memory
 /// (abi/atom_fragment.hpp).
-template <const Sm90Design& design>
 GEMMERY_HOST_DEVICE
-constexpr unsigned first_row_of_lane(unsigned lane) {
+constexpr unsigned first_row_of_lane(const Sm90Design& design, unsigned lane) {
   return design.a_by_registers ? lane / 4 * 2 : lane / 4;
 }
 GEMMERY_HOST_DEVICE

@@ -43,7 +43,7 @@ __device__ __forceinline__ void load_words(Number (&values)[width], const Number
 #pragma unroll
   for (int channel = 0; channel < width; channel += Words::count) {
     const Words loaded = *reinterpret_cast<const Words*>(
-        words + abi::word_place<design>(tap, lane, first + channel));
+        words + abi::word_place(abi::value_of<design>(), tap, lane, first + channel));
 #pragma unroll
     for (int word = 0; word < Words::count; ++word) values[channel + word] = loaded.of[word];
   }
@@ -57,7 +57,8 @@ __device__ __forceinline__ void store_words(Number* words, const Number (&values
     Words stored;
 #pragma unroll
     for (int word = 0; word < Words::count; ++word) stored.of[word] = values[channel + word];
-    *reinterpret_cast<Words*>(words + abi::word_place<design>(tap, lane, first + channel)) = stored;
+    *reinterpret_cast<Words*>(
+        words + abi::word_place(abi::value_of<design>(), tap, lane, first + channel)) = stored;
   }
 }
 
@@ -79,8 +80,8 @@ class KeptFilters {
     for (unsigned index = threadIdx.x; index < params.repeats * taps * channels;
          index += abi::depthwise_threads) {
       const unsigned own = index / channels;
-      const unsigned channel =
-          first_channel + abi::channel_at(design, static_cast<int>(index % channels));
+      const int in_tile = static_cast<int>(index % channels);
+      const unsigned channel = first_channel + abi::channel_at(abi::value_of<design>(), in_tile);
       words_[index] = channel < params.channels ? read(params, channel, own, taps) : Number{0};
     }
   }

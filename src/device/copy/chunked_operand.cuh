@@ -56,8 +56,8 @@ __device__ __forceinline__ unsigned chunk_target(unsigned first, int row, int ch
   constexpr bool keeps_swizzle = row_step % operand.swizzle().period() == 0;
   const int rows = pass * row_step;
   if constexpr (keeps_swizzle) return first + static_cast<unsigned>(rows * operand.row_bytes());
-  return first +
-         static_cast<unsigned>(operand.offset(row + rows, chunk) - operand.offset(row, chunk));
+  return first + static_cast<unsigned>(abi::value_of<operand>().offset(row + rows, chunk) -
+                                       abi::value_of<operand>().offset(row, chunk));
 }
 
 /// The pointers to a thread's chunks that a copy keeps. `each`: one for each chunk. `first`: only
@@ -83,7 +83,7 @@ class ChunkedCopy {
         step_bytes_(operand.is_k_adjacent ? operand.run_bytes(operand.k)
                                           : operand.k * panel.line_bytes),
         row_step_bytes_(Shares::row_step * panel.line_bytes),
-        target_(tile + static_cast<unsigned>(operand.offset(row_, chunk_))),
+        target_(tile + static_cast<unsigned>(abi::value_of<operand>().offset(row_, chunk_))),
         extent_left_(
             static_cast<int>(min(panel.extent_left, static_cast<unsigned>(operand.extent)))) {
 #pragma unroll
@@ -185,7 +185,7 @@ class ChunkedCopy {
     const int along = operand.is_k_adjacent ? k : extent_left_;
     if (is_indexed && !has_line(pass)) return 0;
     if (row >= lines) return 0;
-    const int left = operand.run_bytes(along) - chunk_ * abi::chunk_bytes;
+    const int left = abi::value_of<operand>().run_bytes(along) - chunk_ * abi::chunk_bytes;
     return min(max(left, 0), abi::chunk_bytes);
   }
 
@@ -364,7 +364,8 @@ class RegisterCopy {
   }
 
   __device__ void put(unsigned stage, int row, int chunk, const unsigned (&words)[4]) const {
-    ptx::st_shared_v4(tile_ + stage + static_cast<unsigned>(operand.offset(row, chunk)), words);
+    ptx::st_shared_v4(
+        tile_ + stage + static_cast<unsigned>(abi::value_of<operand>().offset(row, chunk)), words);
   }
 
   /// Sixteen k of four extents become a chunk of k for each extent: 4x4 bytes at a time.

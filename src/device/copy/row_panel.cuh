@@ -85,7 +85,7 @@ class RowPanel {
     return all_units % design.threads == 0 || unit * design.threads + thread_ < all_units;
   }
   __device__ __forceinline__ Word* target_of(int unit) const {
-    return words_ + abi::panel_place<design>(row_of(unit), k_of(unit));
+    return words_ + abi::panel_place(abi::value_of<design>(), row_of(unit), k_of(unit));
   }
   __device__ int k_of(int unit) const {
     return (unit * design.threads + thread_) % units_per_line * unit_k;
@@ -128,7 +128,7 @@ class RowPanel {
       const auto element =
           ptx::ld_global_nc<element_bytes>(source_ + row * row_bytes_ + k * step_bytes());
       const int in_panel = static_cast<int>(k - first);
-      Word* const target = words_ + abi::panel_place<design>(row, in_panel);
+      Word* const target = words_ + abi::panel_place(abi::value_of<design>(), row, in_panel);
       if constexpr (design.accumulator == DType::int32)
         reinterpret_cast<unsigned char*>(target)[in_panel % k_per_word] =
             static_cast<unsigned char>(element.words[0]);

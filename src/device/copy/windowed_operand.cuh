@@ -66,7 +66,7 @@ class WindowedRows {
         pixels_(*reinterpret_cast<const Pixels*>(panel.pixels)),
         row_(thread / Shares::chunks),
         chunk_(thread % Shares::chunks),
-        target_(tile + static_cast<unsigned>(operand.offset(row_, chunk_))),
+        target_(tile + static_cast<unsigned>(abi::value_of<operand>().offset(row_, chunk_))),
         k_(panel.first_k + static_cast<unsigned>(chunk_ * operand.chunk_elements())),
         end_k_(panel.end_k) {
 #pragma unroll
@@ -185,7 +185,7 @@ class WindowedLines {
       : window_(*panel.window),
         row_(thread / Shares::chunks),
         chunk_(thread % Shares::chunks),
-        target_(tile + static_cast<unsigned>(operand.offset(row_, chunk_))),
+        target_(tile + static_cast<unsigned>(abi::value_of<operand>().offset(row_, chunk_))),
         k_(panel.first_k + static_cast<unsigned>(row_)),
         end_k_(panel.end_k) {
 #pragma unroll

@@ -22,7 +22,7 @@ class RowPairStore {
   __device__ __forceinline__ RowPairStore(const abi::Sm90Params& params, const OutputPlace& corner,
                                           unsigned lane) {
     const abi::RowMajorMatrix& out = params.out_rows;
-    const unsigned row = corner.row + abi::first_row_of_lane<design>(lane);
+    const unsigned row = corner.row + abi::first_row_of_lane(abi::value_of<design>(), lane);
     const unsigned column = corner.column + lane % 4 * 2;
     rows_left_ = static_cast<int>(row_end<design>(params, corner)) - static_cast<int>(row);
     columns_left_ = static_cast<int>(column_end<design>(params, corner)) - static_cast<int>(column);

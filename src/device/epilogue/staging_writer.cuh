@@ -29,11 +29,11 @@ class StagingWriter {
   /// Other chunks of the same row, or of the row 8 below, have the same swizzle: their addresses
   /// follow by XOR of the chunk numbers.
   __device__ static unsigned first_chunk(unsigned lane) {
-    const unsigned row = abi::first_row_of_lane<design>(lane);
+    const unsigned row = abi::first_row_of_lane(abi::value_of<design>(), lane);
     if constexpr (is_wide) return swizzled_chunk<pitch>(row, lane % 4 / 2) + lane % 2 * 8;
     if constexpr (is_narrow) return swizzled_chunk<pitch>(row, 0) + lane % 4 * 2;
     // stmatrix: eight first rows, eight second ones
-    const unsigned matrix_row = abi::first_row_of_lane<design>(lane % 8 * 4) +
+    const unsigned matrix_row = abi::first_row_of_lane(abi::value_of<design>(), lane % 8 * 4) +
                                 lane / 8 % 2 * abi::second_row_distance(design);
     return swizzled_chunk<pitch>(matrix_row, lane / 16);
   }

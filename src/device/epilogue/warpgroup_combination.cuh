@@ -46,8 +46,8 @@ class AddendReader {
                                           unsigned thread)
       : params_(params), batch_(place.batch) {
     decltype(auto) c = c_of();
-    const unsigned row =
-        place.row + thread / 32 * abi::sm90_warp_rows + abi::first_row_of_lane<design>(thread % 32);
+    const unsigned row = place.row + thread / 32 * abi::sm90_warp_rows +
+                         abi::first_row_of_lane(abi::value_of<design>(), thread % 32);
     const unsigned column = place.column + thread % 4 * 2;
     const MatrixStart start =
         start_of_batch<design.has_pointers>(c.data, c.batch_stride, place.batch);

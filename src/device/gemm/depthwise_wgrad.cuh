@@ -239,8 +239,8 @@ class DepthwiseWgrad {
     const abi::DepthwiseWindow& window = params_.window;
     const auto of_tap = static_cast<int>(word) / abi::tile_channels(design);
     const unsigned channel =
-        share_.first_channel +
-        abi::channel_at(design, static_cast<int>(word) % abi::tile_channels(design));
+        share_.first_channel + abi::channel_at(abi::value_of<design>(),
+                                               static_cast<int>(word) % abi::tile_channels(design));
     const int own[3] = {share_.tap[0], share_.tap[1] + of_tap / design.taps,
                         share_.tap[2] + of_tap % design.taps};
     if (channel >= params_.channels || own[1] >= static_cast<int>(params_.filter[1]) ||

@@ -33,7 +33,8 @@ class Elementwise {
     const unsigned thread_column = threadIdx.x & ((1U << log2) - 1U);
     const unsigned row = tile_row * abi::elementwise_tile_rows(log2) + (threadIdx.x >> log2);
     const unsigned column =
-        tile_column * abi::elementwise_tile_columns<design>(log2) + thread_column * design.columns;
+        tile_column * abi::elementwise_tile_columns(abi::value_of<design>(), log2) +
+        thread_column * design.columns;
     if (row < params_.m && column < params_.n) compute(batch, row, column);
   }
 

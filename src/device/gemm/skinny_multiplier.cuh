@@ -94,7 +94,7 @@ class SkinnyMultiplier {
     for (int load = 0; load < design.loads; ++load) b[load] = word_of_element(stream.rest(load), k);
 #pragma unroll
     for (int row = 0; row < design.rows; ++row) {
-      const Word a = panel_[abi::panel_place<design>(row, k)];
+      const Word a = panel_[abi::panel_place(abi::value_of<design>(), row, k)];
 #pragma unroll
       for (int load = 0; load < design.loads; ++load)
         sums.of[row][load] = multiply_add<tile>(a, b[load], sums.of[row][load]);

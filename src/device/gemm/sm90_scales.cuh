@@ -201,7 +201,8 @@ class Sm90ScaledSums {
 
   __device__ static unsigned first_row() {
     const unsigned thread = threadIdx.x % abi::warpgroup_threads;
-    return thread / 32 * abi::sm90_warp_rows + abi::first_row_of_lane<design>(thread % 32);
+    return thread / 32 * abi::sm90_warp_rows +
+           abi::first_row_of_lane(abi::value_of<design>(), thread % 32);
   }
 
   __device__ __forceinline__ void read_rows(float (&values)[Sums::blocks][2], unsigned at) const {

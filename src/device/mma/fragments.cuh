@@ -42,7 +42,8 @@ class FragmentReader {
 
   /// `first`: the warp's first row of A (column of B) in the tile; `first_k`: its first k.
   __device__ __forceinline__ FragmentReader(int first, int first_k, int lane)
-      : first_(static_cast<unsigned>(abi::fragment_offset(operand, side, first, first_k, lane))) {}
+      : first_(static_cast<unsigned>(
+            abi::fragment_offset(abi::value_of<operand>(), side, first, first_k, lane))) {}
 
   /// The fragments of one step of k, from the tile at this shared address.
   __device__ __forceinline__ void load(Fragments& values, unsigned tile, int step) const {
@@ -132,7 +133,8 @@ class FragmentReader {
     for (int first = 0; first < count * parts; first += loaded_parts) {
       const unsigned row = static_cast<unsigned>(8 * first / operand.row_lines() * row_bytes);
       const auto loaded = ptx::ld_shared_registers<16>(
-          first_ + tile + row + static_cast<unsigned>(operand.run_bytes(step * step_k)));
+          first_ + tile + row +
+          static_cast<unsigned>(abi::value_of<operand>().run_bytes(step * step_k)));
 #pragma unroll
       for (int at = 0; at < 4; ++at) {
         const int part = first + at / code_words;
