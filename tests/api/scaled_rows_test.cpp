@@ -449,6 +449,9 @@ TEST_F(ScaledRows, row_54_int4_times_e4m3_with_scales_of_rows) {
   expect({"gemm 3x16x7000 a=e4m3 scale_a=f32[row] b=s4:c scale_b=bf16[1x128] out=bf16",
           "gemm 5x8x7168 a=e4m3 scale_a=f32[row] b=s4 scale_b=f16[1x128]:n out=f32",
           "gemm 17x40x131 a=e4m3 scale_a=f32[row] b=s4:c/ld=132 scale_b=f32[1x128] out=f32"});
+  // Without scales in the main loop, and with few rows: families of other types refuse codes.
+  expect({"gemm 2x64x128 a=e2m1 b=bf16 scale_a=f32[row] out=f32",
+          "gemm 1x64x128 a=bf16 b=e3m2:c out=bf16"});
   EXPECT_THROW(parse_problem("gemm 17x40x131 a=e4m3 b=s4:c scale_b=f32[1x128] out=f32"), Error);
 }
 

@@ -182,8 +182,7 @@ namespace detail {
 GEMMERY_HOST_DEVICE
 constexpr bool is_simt_float(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16 ||
-         dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2 ||
-         (bits_of(dtype) < 8 && !is_integer(dtype));
+         dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2;
 }
 
 GEMMERY_HOST_DEVICE
@@ -199,11 +198,18 @@ constexpr DType accumulator_of(DType operand) {
 
 GEMMERY_HOST_DEVICE
 constexpr bool accepts_operand(DType accumulator, DType operand) {
-  const bool is_narrow_integer = is_integer(operand) && bits_of(operand) <= 8;
-  const bool is_known = operand == DType::float64 || is_narrow_integer || is_simt_float(operand);
+  const bool is_known =
+      operand == DType::float64 || is_byte_integer(operand) || is_simt_float(operand);
   // float32 accumulators take integers that scales turn into floats, or that multiply floats.
-  const bool is_decoded = accumulator == DType::float32 && is_narrow_integer;
+  const bool is_decoded = accumulator == DType::float32 && is_byte_integer(operand);
   return is_known && (is_decoded || accumulator_of(operand) == accumulator);
+}
+
+/// The same, or codes of 4 and 6 bits, which other families that compute like simt do not take.
+GEMMERY_HOST_DEVICE
+constexpr bool accepts_operand_or_codes(DType accumulator, DType operand) {
+  if (bits_of(operand) < 8) return accumulator == DType::float32;
+  return accepts_operand(accumulator, operand);
 }
 
 GEMMERY_HOST_DEVICE
@@ -260,8 +266,8 @@ constexpr SimtFault find_fault(const SimtDesign& design) {
   constexpr int thread_limit = 1024;
   constexpr int shared_limit =
       99 * 1024;  // available to a block on every target from sm_80 to sm_120
-  if (!accepts_operand(design.accumulator, design.a) ||
-      !accepts_operand(design.accumulator, design.b))
+  if (!accepts_operand_or_codes(design.accumulator, design.a) ||
+      !accepts_operand_or_codes(design.accumulator, design.b))
     return SimtFault::operand_types;
   if (design.has_c && !accepts_output(design.accumulator, design.c)) return SimtFault::c_type;
   if (!accepts_output(design.accumulator, design.out)) return SimtFault::out_type;

@@ -338,7 +338,8 @@ std::optional<DepthwiseParts> parse_depthwise_name(std::string_view name) {
   if (!parts) return std::nullopt;
   const OperandRules& rules = parts->rules;
   const auto tile = read_tile(parts->design);
-  if (!tile || !simt_arithmetic(rules.a.dtype, rules.b.dtype, rules.accumulator))
+  if (!tile || !simt_arithmetic(rules.a.dtype, rules.b.dtype, rules.accumulator) ||
+      is_packed(rules.a.dtype) || is_packed(rules.b.dtype))
     return std::nullopt;
   if (!is_by_element(rules.a) || !is_by_element(rules.b) || !is_by_element(rules.out) ||
       (rules.has_c && !is_by_element(rules.c)))

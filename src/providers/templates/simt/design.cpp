@@ -154,9 +154,9 @@ bool is_nonzero(const SimtTile& tile) {
 }  // namespace
 
 std::optional<SimtArithmetic> simt_arithmetic(DType a, DType b, DType accumulator) noexcept {
-  using abi::detail::accepts_operand;
-  if (!accepts_operand(abi_type(accumulator), abi_type(a)) ||
-      !accepts_operand(abi_type(accumulator), abi_type(b))) {
+  using abi::detail::accepts_operand_or_codes;
+  if (!accepts_operand_or_codes(abi_type(accumulator), abi_type(a)) ||
+      !accepts_operand_or_codes(abi_type(accumulator), abi_type(b))) {
     return std::nullopt;
   }
   if (accumulator == DType::float64) return SimtArithmetic::f64;
