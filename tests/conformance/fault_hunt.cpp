@@ -161,16 +161,16 @@ constexpr const char* split_lines[] = {"gemm 192x64x212 a=f32 math=f16x3",
 constexpr const char* skinny_lines[] = {"gemm 4x96x1025 a=f32/ld=1028 b=f32:c/ld=1028",
                                         "gemm 3x67x1210x2 a=f32/ld=1212 b=f32:c/ld=1212"};
 constexpr const char* skinny_column_lines[] = {"gemm 4x96x1025 a=f32", "gemm 3x68x1210x2 a=f32"};
-constexpr const char* sm90_lines[] = {
-    "gemm 512x256x512 a=bf16 out=f32", "gemm 200x136x200x2 a=bf16 out=f32",
-    "gemm 130x67x152x2 a=bf16 b=bf16/strides=72,1 out=f32/strides=68,1"};
+constexpr const char* sm90_lines[] = {"gemm 512x256x512 a=bf16 out=f32",
+                                      "gemm 200x136x200x2 a=bf16 out=f32",
+                                      "gemm 130x67x152x2 a=bf16 b=bf16/strides=72,1 out=f32/ld=68"};
 // More matrices than blocks, each of at most one tile; matrices of several tiles, and a strided
 // operand.
 constexpr const char* pointer_lines[] = {
     "gemm 96x56x136x7 a=bf16/pointers b=bf16/pointers out=f32/pointers c=f32/pointers beta=0.5",
     "gemm 200x136x200x3 a=bf16 b=bf16/pointers out=f32/pointers c=f32 beta=1",
-    "gemm 130x67x152x4 a=bf16/pointers b=bf16/strides=72,1 out=f32/strides=68,1 "
-    "c=f32/strides=68,1/pointers beta=1"};
+    "gemm 130x67x152x4 a=bf16/pointers b=bf16/strides=72,1 out=f32/ld=68 "
+    "c=f32/ld=68/pointers beta=1"};
 constexpr const char* transposed_lines[] = {"gemm 512x256x768 a=s8:c out=s32",
                                             "gemm 208x136x208x2 a=s8:c out=s32"};
 // Odd numbers of columns of out, which end within a pair of rows of out^T.
@@ -198,6 +198,82 @@ bool is_chained(SoundKernel kernel) {
   return kernel == SoundKernel::chained ||
          (has_parts(kernel) && kernel != SoundKernel::promoted_parts &&
           kernel != SoundKernel::transposed_parts);
+}
+
+// Runs a chain of launches, each of which reads the previous result.
+std::string hunt_in_chain(const Kernel& kernel, Device device, std::uint64_t seed) try {
+  const OwnedStream stream(device);
+  const bool is_emulated = device.type == DeviceType::emulated;
+  // With three slices of k, each block has some second slices. The slices of a tile are as many
+  // blocks apart as there are tiles, and few blocks run at a time on the emulator, so a problem
+  // with serial slices has one tile.
+  const bool has_slices = has_parts(fault_of(kernel).kernel);
+  const std::int64_t emulated_rows = has_slices ? 72 : 136;
+  const std::int64_t emulated_columns = has_slices ? 136 : 72;
+  const tests::MovingColumns columns(is_emulated ? emulated_rows : 1032,
+                                     is_emulated ? emulated_columns : 264, seed, stream);
+  const std::int64_t launches = is_emulated ? 4 : 400;
+  const Artifact artifact = kernel.compile(columns.forth());
+  PreparedLaunch forth = artifact.bind(columns.forth());
+  PreparedLaunch back = artifact.bind(columns.back());
+  for (std::int64_t launch = 0; launch < launches; ++launch) {
+    if (is_emulated) {  // Launches of one size and one seed are all scheduled alike.
+      synchronize(stream);
+      set_emulator_seed(seed + static_cast<std::uint64_t>(launch));
+    }
+    (launch % 2 == 0 ? forth : back).launch(stream);
+  }
+  const std::int64_t wrong = columns.count_wrong(launches);
+  return wrong == 0 ? "" : fmt::format("{} numbers wrong after {} launches", wrong, launches);
+} catch (const Error& error) {
+  return fmt::format("threw: {}", error.what());
+}
+
+// Searches with operands whose elements are far apart.
+std::string hunt_far_away(const Kernel& kernel, const Hunt& hunt) {
+  Choices choices(hunt.seed);
+  const FarExtents extents{.m = 72, .n = 72, .k = 72, .l = 2};
+  for (const FarCase& far : far_cases()) {
+    const FarTrial trial(far, extents, DType::bfloat16, hunt.device, choices);
+    if (!kernel.supports(trial.arguments())) continue;
+    const std::string found = trial.run(kernel);
+    if (!found.empty()) return fmt::format("{}: {}", far.name, found);
+  }
+  return {};
+}
+
+// Searches in convolutions, which the suite does not draw.
+std::string hunt_in_convolutions(const Kernel& kernel, const Hunt& hunt) try {
+  return hunt_at_edges(kernel, hunt.device, hunt.seed);
+} catch (const Error& error) {
+  return error.what();
+}
+
+}  // namespace
+
+std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
+  const SoundKernel sound = fault_of(kernel).kernel;
+  if (is_of_convolutions(sound)) return hunt_in_convolutions(kernel, hunt);
+  if (kernel.epilogue() != default_epilogue) return hunt_with_program(kernel, hunt);
+  if (sound == SoundKernel::far) return hunt_far_away(kernel, hunt);
+  for (std::int64_t cases = hunt.first_cases; cases <= hunt.most_cases; cases *= 2) {
+    const std::uint64_t seed = hunt.seed + static_cast<std::uint64_t>(cases);
+    set_emulator_seed(seed);
+    if (is_chained(sound)) {
+      std::string found = hunt_in_chain(kernel, hunt.device, seed);
+      if (!found.empty()) return found;
+    }
+    const SuiteReport report = run_suite({.kernels = {kernel},
+                                          .cases = cases,
+                                          .seed = seed,
+                                          .threads = 1,
+                                          .limits = limits_on(hunt.device, sound),
+                                          .asks_others = false});
+    if (report.mismatches() == 0) continue;
+    const std::string& failure = report.failures.front();
+    return fmt::format("within {} cases: {}", cases, failure.substr(failure.find("\n    ") + 5));
+  }
+  return {};
 }
 
 std::vector<std::string> edge_lines(SoundKernel kernel) {
@@ -281,82 +357,6 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
   std::vector<std::string> lines;
   for (const Extents& extents : program_extents) lines.push_back(program_line(kernel, extents));
   return lines;
-}
-
-// Runs a chain of launches, each of which reads the previous result.
-std::string hunt_in_chain(const Kernel& kernel, Device device, std::uint64_t seed) try {
-  const OwnedStream stream(device);
-  const bool is_emulated = device.type == DeviceType::emulated;
-  // With three slices of k, each block has some second slices. The slices of a tile are as many
-  // blocks apart as there are tiles, and few blocks run at a time on the emulator, so a problem
-  // with serial slices has one tile.
-  const bool has_slices = has_parts(fault_of(kernel).kernel);
-  const std::int64_t emulated_rows = has_slices ? 72 : 136;
-  const std::int64_t emulated_columns = has_slices ? 136 : 72;
-  const tests::MovingColumns columns(is_emulated ? emulated_rows : 1032,
-                                     is_emulated ? emulated_columns : 264, seed, stream);
-  const std::int64_t launches = is_emulated ? 4 : 400;
-  const Artifact artifact = kernel.compile(columns.forth());
-  PreparedLaunch forth = artifact.bind(columns.forth());
-  PreparedLaunch back = artifact.bind(columns.back());
-  for (std::int64_t launch = 0; launch < launches; ++launch) {
-    if (is_emulated) {  // Launches of one size and one seed are all scheduled alike.
-      synchronize(stream);
-      set_emulator_seed(seed + static_cast<std::uint64_t>(launch));
-    }
-    (launch % 2 == 0 ? forth : back).launch(stream);
-  }
-  const std::int64_t wrong = columns.count_wrong(launches);
-  return wrong == 0 ? "" : fmt::format("{} numbers wrong after {} launches", wrong, launches);
-} catch (const Error& error) {
-  return fmt::format("threw: {}", error.what());
-}
-
-// Searches with operands whose elements are far apart.
-std::string hunt_far_away(const Kernel& kernel, const Hunt& hunt) {
-  Choices choices(hunt.seed);
-  const FarExtents extents{.m = 72, .n = 72, .k = 72, .l = 2};
-  for (const FarCase& far : far_cases()) {
-    const FarTrial trial(far, extents, DType::bfloat16, hunt.device, choices);
-    if (!kernel.supports(trial.arguments())) continue;
-    const std::string found = trial.run(kernel);
-    if (!found.empty()) return fmt::format("{}: {}", far.name, found);
-  }
-  return {};
-}
-
-// Searches in convolutions, which the suite does not draw.
-std::string hunt_in_convolutions(const Kernel& kernel, const Hunt& hunt) try {
-  return hunt_at_edges(kernel, hunt.device, hunt.seed);
-} catch (const Error& error) {
-  return error.what();
-}
-
-}  // namespace
-
-std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
-  const SoundKernel sound = fault_of(kernel).kernel;
-  if (is_of_convolutions(sound)) return hunt_in_convolutions(kernel, hunt);
-  if (kernel.epilogue() != default_epilogue) return hunt_with_program(kernel, hunt);
-  if (sound == SoundKernel::far) return hunt_far_away(kernel, hunt);
-  for (std::int64_t cases = hunt.first_cases; cases <= hunt.most_cases; cases *= 2) {
-    const std::uint64_t seed = hunt.seed + static_cast<std::uint64_t>(cases);
-    set_emulator_seed(seed);
-    if (is_chained(sound)) {
-      std::string found = hunt_in_chain(kernel, hunt.device, seed);
-      if (!found.empty()) return found;
-    }
-    const SuiteReport report = run_suite({.kernels = {kernel},
-                                          .cases = cases,
-                                          .seed = seed,
-                                          .threads = 1,
-                                          .limits = limits_on(hunt.device, sound),
-                                          .asks_others = false});
-    if (report.mismatches() == 0) continue;
-    const std::string& failure = report.failures.front();
-    return fmt::format("within {} cases: {}", cases, failure.substr(failure.find("\n    ") + 5));
-  }
-  return {};
 }
 
 std::string hunt_at_edges(const Kernel& kernel, Device device, std::uint64_t seed) {

@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <gemmery/kernel.hpp>
+
+#include "tests/conformance/device_faults.hpp"
 
 namespace gemmery::conformance {
 
@@ -24,5 +27,8 @@ std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt);
 // Runs problems without guard bands, so that memory beyond an operand is not allocated and a
 // sanitizer reports accesses to it. Returns the first failure, or "".
 std::string hunt_at_edges(const Kernel& kernel, Device device, std::uint64_t seed);
+
+// The problems of `hunt_at_edges`.
+std::vector<std::string> edge_lines(SoundKernel kernel);
 
 }  // namespace gemmery::conformance

@@ -108,7 +108,8 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"const auto filled = ring_.wait_for_stage(cursor_);",
                  "const auto filled = ring_.wait_for_stage(cursor_);\n    "
                  "GroupTileRing::release(filled, threadIdx.x % 32);"},
-                {"__syncwarp();\n    GroupTileRing::release(filled, threadIdx.x % 32);", ""}}}},
+                {"__syncwarp();\n    GroupTileRing::release(filled, threadIdx.x % 32);", ""}}},
+     .on_gpu = Shows::seldom},
     {.name = "one consumer releases a tile for all",
      .kernel = groups,
      .edits = {{{".initialize(receiving_warps);", ".initialize(abi::warps_per_consumer);"}}}},
