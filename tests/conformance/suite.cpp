@@ -69,6 +69,10 @@ bool stands_for(const Kernel& listed, const Kernel& kernel, bool is_supported) {
   // may fit labels where those of this kernel do not.
   const bool has_same_extents = listed.operands().out.layout == kernel.operands().out.layout;
   if (!is_supported && listed.family().name() == "sm80" && !has_same_extents) return false;
+  // Another split may take more registers than some targets have.
+  if (!is_supported &&
+      !std::ranges::equal(listed.family().targets(listed), kernel.family().targets(kernel)))
+    return false;
   std::vector<DesignField> theirs = listed.metadata().design;
   std::vector<DesignField> ours = kernel.metadata().design;
   // A kernel with more rows than the problem supports it, one with fewer does not.
