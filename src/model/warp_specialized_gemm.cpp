@@ -323,7 +323,8 @@ double WarpSpecializedModel::time_consumers(const WarpSpecializedTerms& design,
   if (design.takes_registers) products += constants_.register_operand_clocks;
   double clocks = products;
   if (design.promoted_sums > 0) {
-    const double of_sum = constants_.promotion_clocks_per_sum + design.scale_products;
+    const double of_sum = constants_.promotion_clocks_per_sum +
+                          constants_.scale_clocks_per_sum * design.scale_products;
     const double promotion =
         design.promotions * (constants_.promotion_clocks + of_sum * design.promoted_sums);
     clocks = std::max(clocks, products * design.consumer_share + promotion);

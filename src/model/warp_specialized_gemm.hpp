@@ -33,7 +33,7 @@ struct WarpSpecializedDesign {
   int transposed_bytes = 0;  // of a stage, which warps read and write again before wgmma reads them
   bool is_promoted = false;  // FADDs add the products of each stage to the accumulators
   // With scales of blocks along k: how often a stage's products are added, by FMAs, and the
-  // multiplications of scales beside each. Not measured on a board.
+  // multiplications of scales beside each.
   int promotions = 1;
   int scale_products = 0;
   bool takes_registers = false;  // wgmma takes an operand from registers, where warps transposed it
@@ -171,6 +171,10 @@ struct WarpSpecializedConstants {
   // consumers share it, 128x96 in turns 169 (H100, h100-sm90-types.md).
   double promotion_clocks = 82.6;
   double promotion_clocks_per_sum = 3.14;
+  // In addition where scales are multiplied: at 4096^3 192x96 with scales of rows and columns takes
+  // 169 to 183 us, 128x128 with those of rows, which the FMA multiplies, 131 to 148 (H200,
+  // h200-scaled.md; not fitted).
+  double scale_clocks_per_sum = 4;
   // For operands that are transposed in shared memory: clocks per stage, and clocks per KiB that a
   // consumer transposes, of 8 and of 32 bits, or splits into parts. Its wgmmas wait for them (H100,
   // h100-sm90-types.md; transposed 32 bits: H200, h200-copies.md).
