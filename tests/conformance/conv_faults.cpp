@@ -20,7 +20,7 @@ constexpr Edit beyond_the_tile{"is_inside && extent < extent_left_ && k < k_left
                                "is_inside && k < k_left"};
 constexpr Edit beyond_k{"is_inside && extent < extent_left_ && k < k_left",
                         "is_inside && extent < extent_left_"};
-constexpr Edit first_block_again{"first_k_ += plan.k_elements;", ""};
+constexpr Edit first_block_again{"first_k_ += plan.k_elements;\n      return;", "return;"};
 
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = fprop},
