@@ -248,11 +248,15 @@ class Report(unittest.TestCase):
 
     def test_a_race_becomes_a_page_with_the_ratio_to_the_competitor(self):
         page = self.folder / "race.html"
-        done = run("bench", "--from", "bench/results/h200-races.jsonl", "--report", page)
+        record = "bench/results/h200-races.jsonl"
+        done = run("bench", "--from", record, "--report", page)
         self.assertEqual(done.returncode, SERVED, done.stderr)
         self.assertIn("gemm 4096x4096x4096 a=bf16 b=bf16:c: cublaslt", done.stdout)
         text = page.read_text(encoding="utf-8")
-        for words in ("cublaslt over sm90", "NVIDIA H200", "130100", "0.98, from 0.969 to 1.02 by quartiles"):
+        first = json.loads((ROOT / record).read_text(encoding="utf-8").splitlines()[0])
+        low, high = first["ratio_quartiles"]
+        ratio = f"{first['ratio_median']:.3g}, from {low:.3g} to {high:.3g} by quartiles"
+        for words in ("cublaslt over sm90", "NVIDIA H200", first["peer_version"], ratio):
             self.assertIn(words, text)
 
     def test_what_cannot_be_compared_or_written_is_refused(self):
