@@ -64,33 +64,19 @@ class ThreadTileProgram {
   __device__ __forceinline__ void store(const Number (&sums)[design.thread_m][design.thread_n],
                                         [[maybe_unused]] char* shared = nullptr) {
     clear();
-    const unsigned first_row = place_.tile_row + place_.row;
-    const unsigned first_column = place_.tile_column + place_.column;
-    const MatrixCorner<design.out, design.out_contiguity> out(params_.out, place_.batch, first_row,
-                                                              first_column);
-    const ProgramBatch<Epilogue> batch(epilogue_, place_.batch);
-#pragma unroll
-    for (int thread_row = 0; thread_row < design.thread_m; thread_row += patch_rows) {
-      const int tile_row = row_spread(design).offset(thread_row);
-      const ProgramRows<Epilogue, Compute, patch_rows, 1> program(
-          epilogue_, batch, first_row + static_cast<unsigned>(tile_row), first_column, params_.m,
-          params_.n);
-#pragma unroll
-      for (int thread_column = 0; thread_column < design.thread_n; thread_column += patch_columns) {
-        const int tile_column = column_spread(design).offset(thread_column);
-        LoadedPatch<Epilogue, patch_rows, patch_columns> loaded;
-        program.load(loaded, tile_column);
-        Compute values[patch_rows][patch_columns];
-        patch_of(sums, thread_row, thread_column, values);
-        Compute results[Epilogue::outputs + 1][patch_rows][patch_columns];
-        if constexpr (has_blocks<Epilogue>())
-          program.apply(loaded, values, tile_column, results, blocks_in(shared));
-        else
-          program.apply(loaded, values, tile_column, results);
-        store_patch(out, program, results[0], tile_row, tile_column);
-        collect(program, results, thread_row, thread_column, tile_column);
-      }
-    }
+    const MatrixCorner<design.out, design.out_contiguity> out(params_.out, place_.batch,
+                                                              place_.tile_row + place_.row,
+                                                              place_.tile_column + place_.column);
+    visit_patches(sums, [&](const PatchRows& program, const LoadedInputs& loaded,
+                            const PatchValues& values, const PatchPlace& patch) {
+      Compute results[Epilogue::outputs + 1][patch_rows][patch_columns];
+      if constexpr (has_blocks<Epilogue>())
+        program.apply(loaded, values, patch.tile_column, results, blocks_in(shared));
+      else
+        program.apply(loaded, values, patch.tile_column, results);
+      store_patch(out, program, results[0], patch.tile_row, patch.tile_column);
+      collect(program, results, patch.thread_row, patch.thread_column, patch.tile_column);
+    });
   }
 
   /// Called before `take`.
@@ -128,6 +114,16 @@ class ThreadTileProgram {
  private:
   static constexpr int patch_rows = row_spread(design).chunk;
   static constexpr int patch_columns = column_spread(design).chunk;
+  using PatchRows = ProgramRows<Epilogue, Compute, patch_rows, 1>;
+  using LoadedInputs = LoadedPatch<Epilogue, patch_rows, patch_columns>;
+  using PatchValues = Compute[patch_rows][patch_columns];
+  // The first element of a patch: among the thread's, and in the tile.
+  struct PatchPlace {
+    int thread_row;
+    int thread_column;
+    int tile_row;
+    int tile_column;
+  };
   static constexpr int threads_m = design.tile_m / design.thread_m;
   static constexpr int threads_n = design.tile_n / design.thread_n;
   using Reductions = RegionReductions<Epilogue, Compute, Region>;
@@ -156,23 +152,33 @@ class ThreadTileProgram {
   template <class Number>
   __device__ __forceinline__ void collect_blocks(
       const Number (&sums)[design.thread_m][design.thread_n], const Blocks& blocks) const {
+    visit_patches(sums, [&](const PatchRows& program, const LoadedInputs& loaded,
+                            const PatchValues& values, const PatchPlace& patch) {
+      program.reduce(loaded, values, patch.tile_column, blocks);
+    });
+  }
+
+  /// Calls visit(program, loaded inputs, accumulators, PatchPlace) for each patch of the thread.
+  template <class Number, class Visit>
+  __device__ __forceinline__ void visit_patches(
+      const Number (&sums)[design.thread_m][design.thread_n], Visit&& visit) const {
     const unsigned first_row = place_.tile_row + place_.row;
     const unsigned first_column = place_.tile_column + place_.column;
     const ProgramBatch<Epilogue> batch(epilogue_, place_.batch);
 #pragma unroll
     for (int thread_row = 0; thread_row < design.thread_m; thread_row += patch_rows) {
       const int tile_row = row_spread(design).offset(thread_row);
-      const ProgramRows<Epilogue, Compute, patch_rows, 1> program(
-          epilogue_, batch, first_row + static_cast<unsigned>(tile_row), first_column, params_.m,
-          params_.n);
+      const PatchRows program(epilogue_, batch, first_row + static_cast<unsigned>(tile_row),
+                              first_column, params_.m, params_.n);
 #pragma unroll
       for (int thread_column = 0; thread_column < design.thread_n; thread_column += patch_columns) {
         const int tile_column = column_spread(design).offset(thread_column);
-        LoadedPatch<Epilogue, patch_rows, patch_columns> loaded;
+        LoadedInputs loaded;
         program.load(loaded, tile_column);
-        Compute values[patch_rows][patch_columns];
+        PatchValues values;
         patch_of(sums, thread_row, thread_column, values);
-        program.reduce(loaded, values, tile_column, blocks);
+        visit(program, loaded, values,
+              PatchPlace{thread_row, thread_column, tile_row, tile_column});
       }
     }
   }
