@@ -66,8 +66,8 @@ struct BlockwiseWeight {
   std::int64_t nested_block = 256;
   double offset = 0;
 };
-// The elements of k that share a scale of the result: the largest number of them that no block
-// divides, for a block may begin within a row.
+// How many adjacent elements of k share a scale of the result: the greatest common divisor of k and
+// the block, since a block may begin within a row of the weight.
 GEMMERY_API std::int64_t scale_group(std::int64_t k, std::int64_t block) noexcept;
 // codes: (K, N) uint4, strides (1, K). scales: (K / scale_group(K, block), N) float32, k adjacent:
 // strides (1, K / scale_group). The table of codes (code_table::nf4) is the operand's.
