@@ -125,19 +125,32 @@ def page():
     return "\n".join(lines) + "\n"
 
 
-class Rows(unittest.TestCase):
+class RowsOfPage:
+    """The tests of a page of promises; `module` has PAGE, PROMISES, REPORTS, tests_by_row and page."""
+
+    module = None
+
     def test_every_promise_has_a_test(self):
-        self.assertEqual([row for row, tests in tests_by_row().items() if not tests], [])
+        self.assertEqual([row for row, tests in self.module.tests_by_row().items() if not tests], [])
 
     def test_reports_have_rows(self):
-        self.assertLessEqual({row for _, rows in REPORTS.values() for row in rows}, set(PROMISES))
+        self.assertLessEqual({row for _, rows in self.module.REPORTS.values() for row in rows}, set(self.module.PROMISES))
 
     def test_the_page_is_what_the_tests_say(self):
-        self.assertEqual(PAGE.read_text(encoding="utf-8"), page())
+        self.assertEqual(self.module.PAGE.read_text(encoding="utf-8"), self.module.page())
+
+
+def check_or_write(module):
+    """Runs the tests of the page, or writes the page with --write."""
+    if sys.argv[1:] == ["--write"]:
+        module.PAGE.write_text(module.page(), encoding="utf-8")
+    else:
+        unittest.main()
+
+
+class Rows(RowsOfPage, unittest.TestCase):
+    module = sys.modules[__name__]
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--write"]:
-        PAGE.write_text(page(), encoding="utf-8")
-    else:
-        unittest.main()
+    check_or_write(sys.modules[__name__])

@@ -8,7 +8,7 @@ usage: scaled_page_test.py [--write]     checks the page against the tests, or w
 import sys
 import unittest
 
-from grouped_rows_test import ROOT, TEST, rows_of
+from grouped_rows_test import ROOT, TEST, RowsOfPage, check_or_write, rows_of
 
 PAGE = ROOT / "docs" / "scaled-rows.md"
 SOURCES = ["operation/checkpoints_test.cpp", "api/scaled_test.cpp", "api/scaled_rows_test.cpp", "api/scaled_groups_test.cpp", "api/quantised_test.cpp", "providers/templates/sm80/mixed_emulated_test.cpp"]
@@ -80,19 +80,9 @@ def page():
     return "\n".join(lines) + "\n"
 
 
-class Rows(unittest.TestCase):
-    def test_every_promise_has_a_test(self):
-        self.assertEqual([row for row, tests in tests_by_row().items() if not tests], [])
-
-    def test_reports_have_rows(self):
-        self.assertLessEqual({row for _, rows in REPORTS.values() for row in rows}, set(PROMISES))
-
-    def test_the_page_is_what_the_tests_say(self):
-        self.assertEqual(PAGE.read_text(encoding="utf-8"), page())
+class Rows(RowsOfPage, unittest.TestCase):
+    module = sys.modules[__name__]
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--write"]:
-        PAGE.write_text(page(), encoding="utf-8")
-    else:
-        unittest.main()
+    check_or_write(sys.modules[__name__])
