@@ -77,6 +77,8 @@ class Sm80Mainloop {
   static constexpr bool takes_all_registers = !loads_ahead || (has_parts && sum_registers >= 128);
 
  private:
+  // True if few registers are left: blocks of k that are whole are recognised by k, not counted.
+  static constexpr bool has_few_registers = has_groups || !loads_ahead;
   // Lines that are found by indices have a pointer each: with rounds and eight lines a thread took
   // 252 registers instead of 158 (128x64x64 of bf16, ptxas 13.0).
   static constexpr bool has_few_lines = !design.has_indices || ChunkShares<a, threads>::passes <= 4;
@@ -221,7 +223,7 @@ class Sm80Mainloop {
     return has_groups ? block * design.tile_k < k_ : block < blocks_;
   }
   __device__ bool is_whole_block(unsigned block, unsigned k_left) const {
-    if constexpr (has_groups)
+    if constexpr (has_few_registers)
       return copy_a_.is_interior() && copy_b_.is_interior() && k_left >= design.tile_k;
     return block < whole_blocks_;
   }
