@@ -2,7 +2,7 @@
 #include "cli/emulated_process.hpp"
 
 #include <fcntl.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -138,24 +138,33 @@ class SignalsPassedOn {
   std::array<struct sigaction, signals.size()> before_{};
 };
 
+// Turns this process, which has just been forked, into the program; ends it if that fails. It ends
+// with `parent`, even one that is killed.
+[[noreturn]] void become_program(char* const* words, char* const* environment, bool keeps_output,
+                                 pid_t parent, int errors) noexcept {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  if (keeps_output) dup2(STDERR_FILENO, STDOUT_FILENO);
+  std::signal(SIGPIPE, SIG_DFL);  // which this program ignores
+  execvpe(words[0], words, environment);
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = write(errors, &error, sizeof error);
+  _exit(127);
+}
+
 pid_t start(const EmulatedProcess& process, std::vector<std::string> environment) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  if (process.keeps_output_free)
-    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t usual;  // this program ignores it
-  sigemptyset(&usual);
-  sigaddset(&usual, SIGPIPE);
-  posix_spawnattr_setsigdefault(&attributes, &usual);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   std::vector<std::string> words = process.words;
-  pid_t child = 0;
-  const int error = posix_spawnp(&child, words.front().c_str(), &actions, &attributes,
-                                 pointers_to(words).data(), pointers_to(environment).data());
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
+  const std::vector<char*> arguments = pointers_to(words), variables = pointers_to(environment);
+  std::array<int, 2> errors{};
+  if (pipe2(errors.data(), O_CLOEXEC) != 0) refuse("a pipe", "one", std::strerror(errno));
+  const pid_t parent = getpid(), child = fork();
+  if (child == 0)
+    become_program(arguments.data(), variables.data(), process.keeps_output_free, parent,
+                   errors[1]);
+  int error = child < 0 ? errno : 0;
+  close(errors[1]);
+  if (child > 0 && read(errors[0], &error, sizeof error) > 0) waitpid(child, nullptr, 0);
+  close(errors[0]);
   if (error != 0) refuse(words.front(), "a program that can be started", std::strerror(error));
   return child;
 }

@@ -43,11 +43,13 @@ const char* cudaGetErrorName(int);
 int cudaGetLastError();
 int cudaMalloc(void**, std::size_t);
 int cudaMallocManaged(void**, std::size_t, unsigned);
+int cudaMallocAsync(void**, std::size_t, Stream);
 int cudaFree(void*);
 int cudaMemcpy(void*, const void*, std::size_t, int);
 int cudaMemcpyAsync(void*, const void*, std::size_t, int, Stream);
 int cudaMemcpyToSymbol(const void*, const void*, std::size_t, std::size_t, int);
 int cudaMemset(void*, int, std::size_t);
+int cudaMemsetAsync(void*, int, std::size_t, Stream);
 int cudaLaunchKernel(const void*, Dim3, Dim3, void**, std::size_t, Stream);
 int cudaDeviceSynchronize();
 int cudaStreamCreate(Stream*);
@@ -363,6 +365,39 @@ void run_explicit_graph() {
   CHECK(cudaGraphDestroy(graph));
 }
 
+void expect_bytes(const void* memory, unsigned char value) {
+  std::vector<unsigned char> found(count);
+  CHECK(cudaMemcpy(found.data(), memory, count, 2));
+  for (const unsigned char each : found)
+    if (each != value) std::exit(3);
+}
+
+// Memory that a graph allocates and does not free: the program frees it, also after the graph's
+// end.
+void run_graph_memory() {
+  Stream stream = nullptr;
+  Graph graph = nullptr;
+  GraphExec exec = nullptr;
+  void* memory = nullptr;
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(cudaStreamBeginCapture(stream, 0));
+  CHECK(cudaMallocAsync(&memory, count, stream));
+  CHECK(cudaMemsetAsync(memory, 7, count, stream));
+  CHECK(cudaStreamEndCapture(stream, &graph));
+  CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  for (int launch = 0; launch < 2; ++launch) {
+    if (launch != 0) CHECK(cudaFree(memory));
+    CHECK(cudaGraphLaunch(exec, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    expect_bytes(memory, 7);
+  }
+  CHECK(cudaGraphExecDestroy(exec));
+  CHECK(cudaGraphDestroy(graph));
+  expect_bytes(memory, 7);
+  CHECK(cudaFree(memory));
+  CHECK(cudaStreamDestroy(stream));
+}
+
 // A kernel of device 1 works on memory of device 0.
 void run_peers() {
   int devices = 0;
@@ -430,6 +465,32 @@ void run_null() {
   CHECK(pop(nullptr));
 }
 
+// A kernel from the driver's linker.
+void run_linked() {
+  constexpr int ptx_input = 1;
+  const char* const library = "libcuda.so.1";
+  void *link = nullptr, *image = nullptr, *module = nullptr, *kernel = nullptr;
+  std::size_t bytes = 0;
+  Numbers numbers;
+  CHECK((find<int(unsigned, int*, void**, void**)>(library, "cuLinkCreate_v2")(0, nullptr, nullptr,
+                                                                               &link)));
+  CHECK((find<int(void*, int, const void*, std::size_t, const char*, unsigned, int*, void**)>(
+      library, "cuLinkAddData_v2")(link, ptx_input, ptx, std::strlen(ptx) + 1, "scale", 0, nullptr,
+                                   nullptr)));
+  CHECK((find<int(void*, void**, std::size_t*)>(library, "cuLinkComplete")(link, &image, &bytes)));
+  CHECK((find<int(void**, const void*)>(library, "cuModuleLoadData")(&module, image)));
+  CHECK((find<int(void*)>(library, "cuLinkDestroy")(link)));
+  CHECK((find<int(void**, void*, const char*)>(library, "cuModuleGetFunction")(&kernel, module,
+                                                                               "scale")));
+  unsigned size = count;
+  void* parameters[] = {&numbers.memory, &size};
+  CHECK((find<int(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                  Stream, void**, void**)>(library, "cuLaunchKernel")(
+      kernel, 2, 1, 1, 128, 1, 1, 0, nullptr, parameters, nullptr)));
+  numbers.expect(2);
+  CHECK((find<int(void*)>(library, "cuModuleUnload")(module)));
+}
+
 void run_bounds() {
   Numbers numbers;
   std::vector<float> more(count + 1);
@@ -443,6 +504,8 @@ int main(int argc, char** argv) {
                                                            {"managed", run_managed},
                                                            {"captured", run_captured_graph},
                                                            {"graph", run_explicit_graph},
+                                                           {"graph_memory", run_graph_memory},
+                                                           {"linked", run_linked},
                                                            {"peers", run_peers},
                                                            {"race", run_race},
                                                            {"trap", run_trap},

@@ -46,6 +46,14 @@ class EmulateProgram(unittest.TestCase):
         self.expect_right("captured")
         self.expect_right("graph")
 
+    def test_memory_of_graphs(self):
+        run = emulate("graph_memory")
+        self.assertEqual((run.returncode, run.stdout), (0, "right\n"), run.stderr)
+        self.assertNotIn("is not the start of an allocation", run.stderr)
+
+    def test_linked_ptx(self):
+        self.expect_right("linked")
+
     def test_several_devices_with_peer_access(self):
         self.expect_right("peers", options=["--device", "h200,a100"])
 
@@ -88,6 +96,21 @@ class EmulateProgram(unittest.TestCase):
             self.assertIn("no findings", said)
             with self.assertRaises(ProcessLookupError):
                 os.kill(program, 0)
+
+    def test_killing_it_ends_the_program_too(self):
+        run = subprocess.Popen([GEMMERY, "emulate", "sh", "-c", "echo; exec sleep 100"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        run.stdout.readline()
+        run.kill()
+        run.communicate(timeout=60)  # to the end of the program's output
+
+    def test_a_program_that_cannot_be_started_is_named(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".sh") as script:
+            script.write("#!/nowhere/interpreter\n")
+            script.flush()
+            os.chmod(script.name, 0o755)
+            run = subprocess.run([GEMMERY, "emulate", script.name], capture_output=True, text=True, timeout=60)
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn(script.name, run.stderr)
 
     def test_records(self):
         run = emulate("race", options=["--json", "--seeds", "2", "--seed", "5"])

@@ -240,6 +240,8 @@ cuda::Result cuCtxGetCacheConfig(int* config) {
 
 cuda::Result cuCtxSetCacheConfig(int) { return cuda::Result::success; }
 
+cuda::Result cuCtxResetPersistingL2Cache() { return cuda::Result::success; }
+
 cuda::Result cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   if (least != nullptr) *least = 0;
   if (greatest != nullptr) *greatest = -5;

@@ -13,6 +13,7 @@ namespace gemmery::driver::cuda {
 
 using Module = Library;  // one object here
 using GraphNode = struct GraphNodeHandle*;
+using LinkState = struct LinkHandle*;
 
 enum class MemoryType : int { host = 1, device = 2, array = 3, unified = 4 };
 
@@ -132,6 +133,7 @@ inline constexpr int not_found_as_symbol = 1;  // CU_GET_PROC_ADDRESS_SYMBOL_NOT
   X(cuCtxSetLimit, (int limit, std::size_t value))                                                 \
   X(cuCtxGetCacheConfig, (int* config))                                                            \
   X(cuCtxSetCacheConfig, (int config))                                                             \
+  X(cuCtxResetPersistingL2Cache, ())                                                               \
   X(cuCtxGetStreamPriorityRange, (int* least, int* greatest))                                      \
   X(cuCtxEnablePeerAccess, (cuda::Context peer, unsigned flags))                                   \
   X(cuCtxDisablePeerAccess, (cuda::Context peer))                                                  \
@@ -146,6 +148,14 @@ inline constexpr int not_found_as_symbol = 1;  // CU_GET_PROC_ADDRESS_SYMBOL_NOT
   X(cuModuleGetGlobal_v2, (cuda::DevicePointer* pointer, std::size_t* bytes, cuda::Module module,  \
                            const char* name))                                                      \
   X(cuModuleGetLoadingMode, (int* mode))                                                           \
+  X(cuLinkCreate_v2,                                                                               \
+    (unsigned count, int* options, void** values, cuda::LinkState* link))                          \
+  X(cuLinkAddData_v2, (cuda::LinkState link, int type, void* data, std::size_t bytes,              \
+                       const char* name, unsigned count, int* options, void** values))             \
+  X(cuLinkAddFile_v2, (cuda::LinkState link, int type, const char* path, unsigned count,           \
+                       int* options, void** values))                                               \
+  X(cuLinkComplete, (cuda::LinkState link, void** image, std::size_t* bytes))                      \
+  X(cuLinkDestroy, (cuda::LinkState link))                                                         \
   X(cuLibraryLoadFromFile,                                                                         \
     (cuda::Library* library, const char* file, int* options, void** values, unsigned count,        \
      int* library_options, void** library_values, unsigned library_count))                         \

@@ -137,6 +137,10 @@ int attribute_of(const DeviceInfo& device, int ordinal, int attribute) noexcept 
       return in_int(device.shared_bytes_per_block);
     case 106:
       return limits_of(device.target).blocks;
+    case 108:  // bytes of L2 that can be set aside, which changes nothing here
+      return device.target.architecture >= 80 ? in_int(device.l2_bytes / 8 * 5) : 0;
+    case 109:  // and the largest window that uses them
+      return device.target.architecture >= 80 ? 128 << 20 : 0;
     case 120:
       return device.target.architecture >= 90 ? 1 : 0;
     default:

@@ -61,19 +61,46 @@ HostBlock require_block(const void* host) {
 
 // --- devices' -----------------------------------------------------------------------------------
 
+// Allocates or frees a block of a graph: its contents count as unwritten from there on. False if
+// no block of a graph begins there.
+bool change_graph_block(cuda::DevicePointer pointer, bool is_live) {
+  std::size_t bytes = 0;
+  {
+    const std::lock_guard lock(state().mutex);
+    const auto found = state().graph_blocks.find(pointer);
+    if (found == state().graph_blocks.end()) return false;
+    found->second.is_live = is_live;
+    bytes = found->second.bytes;
+  }
+  return owner_of(pointer).memory->make_unwritten(pointer, bytes);
+}
+
 void free_device_memory(cuda::DevicePointer pointer) {
   if (pointer == 0) return;
   if (const auto block = find_host_block(pointer); block && block->is_managed)
     return release_block(block->host, false, cuda::Result::invalid_value);
-  emulator::free_block(pointer);
+  if (!change_graph_block(pointer, false)) emulator::free_block(pointer);
+}
+
+// What is live when its graph ends is the program's to free.
+void end_graph_block(cuda::DevicePointer pointer) {
+  const auto is_live = [pointer] {
+    const std::lock_guard lock(state().mutex);
+    return state().graph_blocks.extract(pointer).mapped().is_live;
+  };
+  if (!is_live()) emulator::free_block(pointer);
 }
 
 // An allocation of a captured stream, or of a graph: made now and kept as long as a node has it.
 std::shared_ptr<cuda::DevicePointer> kept_allocation(std::size_t bytes) {
   const cuda::DevicePointer pointer =
       emulator::allocate(current_pool(emulator::current_device()), bytes);
+  {
+    const std::lock_guard lock(state().mutex);
+    state().graph_blocks[pointer] = {.bytes = bytes};
+  }
   return {new cuda::DevicePointer(pointer), [](cuda::DevicePointer* kept) {
-            answer("cuGraphDestroy", [kept] { emulator::free_block(*kept); });
+            answer("cuGraphDestroy", [kept] { end_graph_block(*kept); });
             delete kept;
           }};
 }
@@ -200,11 +227,11 @@ void read_attribute_or_nothing(void* value, int attribute, cuda::DevicePointer p
 emulator::Task allocation_task(std::size_t bytes, cuda::DevicePointer& pointer) {
   const auto kept = kept_allocation(bytes);
   pointer = *kept;
-  return {emulator::NodeKind::allocation, [kept] {}, kept};
+  return {emulator::NodeKind::allocation, [kept] { change_graph_block(*kept, true); }, kept};
 }
 
 emulator::Task free_task(cuda::DevicePointer pointer) {
-  return {emulator::NodeKind::free, [] {}, pointer};
+  return {emulator::NodeKind::free, [pointer] { change_graph_block(pointer, false); }, pointer};
 }
 
 }  // namespace gemmery::drop_in

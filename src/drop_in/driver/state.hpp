@@ -26,9 +26,16 @@ struct HostBlock {
   bool is_registered = false;  // the program's own memory
 };
 
+// Memory that a node of a graph allocates: it has its address as long as the graph has the node.
+struct GraphBlock {
+  std::size_t bytes = 0;
+  bool is_live = false;  // allocated by a launch, and not freed since
+};
+
 struct State {
   std::mutex mutex;
   std::map<std::uint64_t, HostBlock> host_blocks;        // by `address`
+  std::map<std::uint64_t, GraphBlock> graph_blocks;      // by address
   std::map<int, cuda::MemoryPoolHandle*> default_pools;  // by ordinal
   std::map<int, cuda::MemoryPool> current_pools;         // that programs have set
   std::set<std::pair<int, int>> peers;                   // (device, its peer)

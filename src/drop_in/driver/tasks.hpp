@@ -27,7 +27,7 @@ emulator::Task fill_task(const cuda::Fill2D& fill);
 emulator::Task host_task(const cuda::HostNodeParams& parameters);
 // Of an emulator::KernelTask.
 emulator::Task kernel_task(const cuda::KernelNodeParams& node);
-// The memory is allocated now, and freed with the last node that has this task.
+// The memory has its address from now on, until the last node that has this task has gone.
 emulator::Task allocation_task(std::size_t bytes, cuda::DevicePointer& pointer);
 emulator::Task free_task(cuda::DevicePointer pointer);
 // Runs a clone of the graph.

@@ -91,6 +91,8 @@ void fill_chip(DeviceProperties& properties, int device) {
   properties.multiProcessorCount = value(16);
   properties.memoryBusWidth = value(37);
   properties.l2CacheSize = value(38);
+  properties.persistingL2CacheMaxSize = value(108);
+  properties.accessPolicyMaxWindowSize = value(109);
 #if GEMMERY_CUDART_VERSION < 13
   properties.clockRate = value(13);
   properties.memoryClockRate = value(36);

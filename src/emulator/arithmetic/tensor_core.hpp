@@ -5,7 +5,8 @@
 // exact, then truncated (towards zero) below the F-th binary place of the largest addend's
 // exponent; the sum of the truncated addends is exact. The exponent of a product is the sum of its
 // factors' exponents (so its mantissa is in [1, 4)); a subnormal counts with the smallest normal
-// exponent, or of -133 if all are smaller; zeros are ignored. A sum that is truncated to zero is +0.
+// exponent, or of -133 if all are smaller; zeros are ignored. A sum that is truncated to zero is
+// +0.
 //   16 bits, tf32: F = 25; the sum is truncated to f32, or rounded to nearest even to f16.
 //   8 bits (wgmma): F = 13; the sum is truncated to 13 binary places, or rounded to f16.
 //   8 bits (mma.sync): no such unit; see MatrixProduct::unpacks_to_f16.
@@ -33,6 +34,7 @@ struct MatrixProduct {
   // (first the k with k % 4 in {0, 1}), the second accumulating onto the first, and a rounded
   // addition of C.
   bool unpacks_to_f16 = false;
+  std::uint32_t unpacked_run = 2;  // so many k in turn go to each product; mma.sp: 4, a chunk
   bool negates_a = false, negates_b = false;  // wgmma's imm-scale -1
   const void* a_at = nullptr;
   const void* b_at = nullptr;

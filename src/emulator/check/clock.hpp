@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace gemmery::emulator {
@@ -47,8 +48,11 @@ class Epoch {
 inline constexpr AgentIndex max_agents = 4096;
 inline constexpr std::uint32_t max_clusters = (1u << 24) - 2;
 
+inline constexpr std::uint32_t no_cluster = max_clusters + 1;
+
 // For each agent the latest clock known. Agents of other clusters are stored separately: they
-// become known only through acquire and release at gpu scope.
+// become known only through acquire and release at gpu scope. Clocks with the same knowledge of
+// other clusters share it, so a barrier of a whole grid costs each block little.
 class VectorClock {
  public:
   std::uint32_t of(AgentIndex agent) const noexcept {
@@ -57,9 +61,9 @@ class VectorClock {
   void raise(AgentIndex agent, std::uint32_t clock);
   void set(AgentIndex agent, std::uint32_t clock);  // replaces the agent's clock
   void join(const VectorClock& other);
-  void clear() noexcept {  // forgets all clocks; keeps the storage
+  void clear() noexcept {  // forgets all clocks; keeps the storage of its own cluster's
     clocks_.clear();
-    foreign_.clear();
+    foreign_.reset();
   }
   // True if the event at `epoch` is known here. `cluster` is the cluster of this clock.
   bool knows(Epoch epoch, std::uint32_t cluster) const noexcept {
@@ -68,19 +72,26 @@ class VectorClock {
     return knows_foreign(epoch);
   }
   // For release at gpu scope: converts this clock to the view from another cluster, and back.
+  // Either cluster may be `no_cluster`: a clock that belongs to none.
   void join_foreign(const VectorClock& other, std::uint32_t other_cluster,
                     std::uint32_t own_cluster);
 
  private:
+  using Clocks = std::vector<std::uint32_t>;
   struct Foreign {
-    std::uint32_t cluster;
-    std::vector<std::uint32_t> clocks;
+    std::uint32_t cluster = no_cluster;
+    std::shared_ptr<const Clocks> clocks;  // never changed
   };
-  std::vector<std::uint32_t>& clocks_of(std::uint32_t cluster);  // for another cluster
+  using ForeignList = std::vector<Foreign>;  // by ascending cluster, perhaps with its own
+  static const Foreign* find(const ForeignList& list, std::uint32_t cluster) noexcept;
+  static bool covers(const ForeignList& these, const ForeignList& those) noexcept;
+  static ForeignList joined(const ForeignList& a, const ForeignList& b);
+  void join_foreign_list(const std::shared_ptr<const ForeignList>& list);
+  void join_cluster(std::uint32_t cluster, const Clocks& clocks);
   bool knows_foreign(Epoch epoch) const noexcept;
 
-  std::vector<std::uint32_t> clocks_;
-  std::vector<Foreign> foreign_;
+  Clocks clocks_;
+  std::shared_ptr<const ForeignList> foreign_;  // never changed; nullptr: none
 };
 
 // The events that an agent is ordered after; passed on by every release and acquire.

@@ -20,6 +20,11 @@ bool reaches(const Participant& from, const Participant& to) noexcept {
   return true;
 }
 
+// A release of this kind and an acquire of this kind synchronise wherever the two are.
+bool is_wide(const Participant& one) noexcept {
+  return one.scope == Scope::gpu || one.scope == Scope::system;
+}
+
 bool is_same(const Participant& a, const Participant& b) noexcept {
   return a.cluster == b.cluster && a.cta_rank == b.cta_rank && a.scope == b.scope;
 }
@@ -41,12 +46,17 @@ void join_as_seen_by(Knowledge& into, std::uint32_t own_cluster, const Knowledge
 void PublicationTable::publish(std::uint64_t address, const Participant& by,
                                const Knowledge& knowledge, bool continues) {
   const std::lock_guard lock(mutex_);
-  std::vector<Publication>& here = at_[address];
-  if (!continues) here.clear();
-  const auto found = std::find_if(here.begin(), here.end(),
+  Place& here = at_[address];
+  if (!continues) here = {};
+  if (is_wide(by)) {
+    here.is_wide = true;
+    join_as_seen_by(here.wide, no_cluster, knowledge, by.cluster);
+  }
+  std::vector<Publication>& all = here.publications;
+  const auto found = std::find_if(all.begin(), all.end(),
                                   [&](const Publication& each) { return is_same(each.by, by); });
-  if (found == here.end()) {
-    here.push_back({by, knowledge});
+  if (found == all.end()) {
+    all.push_back({by, knowledge});
   } else {
     found->knowledge.join(knowledge);
   }
@@ -65,8 +75,12 @@ bool PublicationTable::collect(std::uint64_t address, const Participant& reader,
   const std::lock_guard lock(mutex_);
   const auto found = at_.find(address);
   if (found == at_.end()) return false;
-  bool is_any = false;
-  for (const Publication& each : found->second) {
+  const Place& here = found->second;
+  const bool takes_wide = here.is_wide && is_wide(reader);
+  if (takes_wide) join_as_seen_by(into, reader.cluster, here.wide, no_cluster);
+  bool is_any = takes_wide;
+  for (const Publication& each : here.publications) {
+    if (takes_wide && is_wide(each.by)) continue;
     if (!reaches(each.by, reader) || !reaches(reader, each.by)) continue;
     join_as_seen_by(into, reader.cluster, each.knowledge, each.by.cluster);
     is_any = true;

@@ -37,9 +37,14 @@ class PublicationTable {
     Participant by;
     Knowledge knowledge;
   };
+  struct Place {
+    std::vector<Publication> publications;
+    bool is_wide = false;
+    Knowledge wide;  // of those at gpu or system scope together, seen from no cluster
+  };
   std::atomic<bool> has_any_{false};
   mutable std::mutex mutex_;
-  std::unordered_map<std::uint64_t, std::vector<Publication>> at_;
+  std::unordered_map<std::uint64_t, Place> at_;
 };
 
 }  // namespace gemmery::emulator

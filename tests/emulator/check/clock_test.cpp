@@ -4,6 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "emulator/check/publication.hpp"
+#include "tests/support/random_seed.hpp"
+
 namespace gemmery::emulator {
 namespace {
 
@@ -46,6 +53,85 @@ TEST(VectorClock, keeps_other_clusters_apart) {
   first.join_foreign(third, 3, 1);
   EXPECT_EQ(first.of(0), 3u) << "what comes back is one's own";
   EXPECT_TRUE(first.knows(Epoch(2, 0, 8), 1));
+}
+
+// --- many clusters, against a plain table -------------------------------------------------------
+
+constexpr std::uint32_t clusters = 6;
+constexpr AgentIndex agents = 3;
+
+struct Table {  // of an agent: the latest clock of each other one
+  std::array<std::array<std::uint32_t, agents>, clusters> latest{};
+  void join(const Table& other) {
+    for (std::uint32_t cluster = 0; cluster < clusters; ++cluster)
+      for (AgentIndex agent = 0; agent < agents; ++agent)
+        latest[cluster][agent] = std::max(latest[cluster][agent], other.latest[cluster][agent]);
+  }
+};
+
+struct Member {
+  std::uint32_t cluster = 0;
+  AgentIndex agent = 0;
+  Knowledge knowledge;
+  Table table;
+
+  void advance() {
+    const std::uint32_t clock = ++table.latest[cluster][agent];
+    knowledge.happened.raise(agent, clock);
+  }
+  void expect_as_in_table() const {
+    for (std::uint32_t from = 0; from < clusters; ++from) {
+      for (AgentIndex of = 0; of < agents; ++of) {
+        const std::uint32_t clock = table.latest[from][of];
+        ASSERT_TRUE(clock == 0 || knowledge.happened.knows(Epoch(from, of, clock), cluster));
+        ASSERT_FALSE(knowledge.happened.knows(Epoch(from, of, clock + 1), cluster));
+      }
+    }
+  }
+};
+
+std::vector<Member> members() {
+  std::vector<Member> all;
+  for (std::uint32_t cluster = 0; cluster < clusters; ++cluster)
+    for (AgentIndex agent = 0; agent < agents; ++agent)
+      all.push_back({.cluster = cluster, .agent = agent, .knowledge = {}, .table = {}});
+  return all;
+}
+
+TEST(VectorClock, knows_what_passed_between_many_clusters_and_no_more) {
+  std::mt19937_64 random(gemmery::tests::random_seed());
+  std::vector<Member> all = members();
+  for (int step = 0; step < 400; ++step) {
+    Member& to = all[random() % all.size()];
+    Member& from = all[random() % all.size()];
+    from.advance();
+    to.knowledge.happened.join_foreign(from.knowledge.happened, from.cluster, to.cluster);
+    to.table.join(from.table);
+    to.expect_as_in_table();
+  }
+}
+
+TEST(PublicationTable, gives_readers_what_all_releases_of_their_scope_knew) {
+  std::mt19937_64 random(gemmery::tests::random_seed());
+  PublicationTable published;
+  Table wide;
+  std::array<Table, clusters> narrow{};  // releases at cluster scope
+  std::vector<Member> all = members();
+  for (int step = 0; step < 400; ++step) {
+    Member& by = all[random() % all.size()];
+    const bool is_narrow = random() % 4 == 0;
+    const Participant one{by.cluster, 0, is_narrow ? Scope::cluster : Scope::gpu};
+    by.advance();
+    published.publish(256, one, by.knowledge, true);
+    (is_narrow ? narrow[by.cluster] : wide).join(by.table);
+    Member& to = all[random() % all.size()];
+    EXPECT_FALSE(published.collect(512, {to.cluster, 0, Scope::gpu}, to.knowledge));
+    if (published.collect(256, {to.cluster, 0, Scope::gpu}, to.knowledge)) {
+      to.table.join(wide);
+      to.table.join(narrow[to.cluster]);
+    }
+    to.expect_as_in_table();
+  }
 }
 
 }  // namespace

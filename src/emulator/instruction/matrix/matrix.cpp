@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "emulator/instruction/matrix/matrix_form.hpp"
 #include "emulator/instruction/matrix/matrix_fragment.hpp"
 #include "emulator/instruction/matrix/matrix_registers.hpp"
+#include "emulator/instruction/matrix/matrix_sparse.hpp"
 #include "emulator/instruction/memory/memory_access.hpp"
 #include "emulator/machine/warp.hpp"
 
@@ -208,6 +212,9 @@ constexpr std::uint32_t most_mma_rows = 16;
 struct MmaDetail final : OperationDetail {
   MatrixProduct product;  // each execution sets its pointers
   std::vector<OperandSlot> a, b, c, d;
+  std::optional<SparseRows> sparse;  // of mma.sp: A has half of k
+  bool is_ordered = false;           // .sp::ordered_metadata
+  OperandSlot metadata;
 };
 
 template <class Word>
@@ -297,17 +304,35 @@ std::vector<LaneMask> defined_d(const Warp& warp, const MmaDetail& detail) {
   return defined;
 }
 
+// Words of A as mma multiplies it.
+constexpr std::uint32_t most_row_words = 16;
+constexpr std::uint32_t most_a_words = most_mma_rows * most_row_words;
+
+void expand_a(const Warp& warp, const MmaDetail& detail, std::uint32_t* a) {
+  std::array<std::uint32_t, most_a_words> stored;
+  std::copy_n(a, stored.size(), stored.begin());
+  warp.require_defined(detail.metadata, detail.sparse->lanes(), "which elements of A are stored");
+  const auto* const metadata = lanes_at<std::uint32_t>(warp, detail.metadata);
+  if (detail.sparse->expand(metadata, detail.is_ordered, stored.data(), a)) return;
+  throw Fault(FaultKind::illegal_instruction,
+              std::string("the metadata of mma.sp has a chunk whose result is undefined: ") +
+                  (detail.product.a == MatrixElement::tf32
+                       ? "of tf32 only 0b0100 and 0b1110 are defined"
+                       : "two indexes are the same or, with .ordered_metadata, descend"));
+}
+
 template <class Word>
 Step run_mma(Warp& warp, const Operation& operation, LaneMask active) {
   require_whole_warp(active, "mma");
   const auto& detail = static_cast<const MmaDetail&>(*operation.detail);
   constexpr std::uint32_t word_bits = 8 * sizeof(Word);
   const std::uint32_t row_words = detail.product.k * bits_of(detail.product.a) / word_bits;
-  constexpr std::uint32_t most_row_words = 16;
-  alignas(64) std::array<Word, most_mma_rows * most_row_words> a;
+  alignas(64) std::array<Word, most_a_words> a;
   alignas(64) std::array<Word, mma_columns * most_row_words> b;
   alignas(64) std::array<Word, most_mma_rows * mma_columns> d;
-  collect_a(warp, detail, row_words, a.data());
+  collect_a(warp, detail, detail.sparse ? row_words / 2 : row_words, a.data());
+  if constexpr (std::is_same_v<Word, std::uint32_t>)
+    if (detail.sparse) expand_a(warp, detail, a.data());
   collect_b(warp, detail, row_words, b.data());
   collect_c(warp, detail, d.data());
   const std::vector<LaneMask> defined = defined_d(warp, detail);
@@ -334,16 +359,29 @@ constexpr MmaShapeRow mma_shapes[] = {
     {64, {16, 8, 8}}, {64, {16, 8, 16}},
 };
 
-void check_mma_shape(Form& form, const MatrixShape& shape, const MatrixTypes& types) {
-  const bool is_known = std::ranges::any_of(mma_shapes, [&](const MmaShapeRow& row) {
-    return row.element_bits == bits_of(types.a) && row.shape.m == shape.m &&
+constexpr MmaShapeRow sparse_mma_shapes[] = {
+    {16, {16, 8, 16}}, {16, {16, 8, 32}}, {32, {16, 8, 8}}, {32, {16, 8, 16}},
+    {8, {16, 8, 32}},  {8, {16, 8, 64}},  {4, {16, 8, 64}}, {4, {16, 8, 128}},
+};
+
+bool has_mma_shape(std::span<const MmaShapeRow> rows, const MatrixShape& shape,
+                   MatrixElement element) {
+  return std::ranges::any_of(rows, [&](const MmaShapeRow& row) {
+    return row.element_bits == bits_of(element) && row.shape.m == shape.m &&
            row.shape.n == shape.n && row.shape.k == shape.k;
   });
-  if (!is_known || (shape.m == 8 && is_narrow_float(types.a)))
-    form.refuse("this shape is not emulated for these types");
 }
 
-void take_mma_words(Form& form, MmaDetail& detail) {
+bool is_mma_shape(const MatrixShape& shape, MatrixElement element) {
+  return has_mma_shape(mma_shapes, shape, element) && !(shape.m == 8 && is_narrow_float(element));
+}
+
+bool is_sparse_mma_shape(const MatrixShape& shape, MatrixElement element) {
+  return has_mma_shape(sparse_mma_shapes, shape, element) &&
+         !(shape.k == 32 && is_narrow_float(element));
+}
+
+void take_mma_words(Form& form, MmaDetail& detail, bool is_sparse) {
   begin_warp_operation(form);
   const MatrixShape shape = take_matrix_shape(form);
   if (!form.take("row") || !form.take("col")) form.refuse("only .row.col is emulated");
@@ -356,7 +394,8 @@ void take_mma_words(Form& form, MmaDetail& detail) {
       form.refuse(".b1 needs .and.popc or .xor.popc");
   }
   form.finish();
-  check_mma_shape(form, shape, types);
+  if (!(is_sparse ? is_sparse_mma_shape : is_mma_shape)(shape, types.a))
+    form.refuse("this shape is not emulated for these types");
   if (product.saturates && (types.accumulator != Accumulator::s32 || types.a == MatrixElement::b1))
     form.refuse(".satfinite is for integers of 4 and 8 bits");
   product.a = types.a;
@@ -368,13 +407,27 @@ void take_mma_words(Form& form, MmaDetail& detail) {
   product.unpacks_to_f16 = is_narrow_float(types.a);
 }
 
+// Operands 4 and 5 of mma.sp.
+void decode_metadata(Form& form, MmaDetail& detail) {
+  const Operand& selector = form.operand(5);
+  const MatrixProduct& product = detail.product;
+  if (selector.kind != Operand::Kind::immediate)
+    form.refuse("the sparsity selector must be an immediate");
+  detail.sparse.emplace(product.a, product.k, static_cast<std::uint32_t>(selector.bits));
+  if (selector.bits >= detail.sparse->selectors())
+    form.refuse("these types and this shape have the sparsity selectors 0 to " +
+                std::to_string(detail.sparse->selectors() - 1));
+  detail.product.unpacked_run = 4;
+  detail.metadata = decode_registers(form, form.operand(4), 1, ScalarType::b32, false)[0];
+}
+
 void decode_mma(DecodeContext& context, const Instruction& instruction, Operation& operation) {
   Form form(context, instruction, operation);
-  if (form.take("sp") || form.take("sp::ordered_metadata"))
-    form.refuse("sparse mma is not emulated");
   auto detail = std::make_shared<MmaDetail>();
-  take_mma_words(form, *detail);
-  form.expect_operands(4);
+  detail->is_ordered = form.take("sp::ordered_metadata");
+  const bool is_sparse = detail->is_ordered || form.take("sp");
+  take_mma_words(form, *detail, is_sparse);
+  form.expect_operands(is_sparse ? 6 : 4);
   const MatrixProduct& product = detail->product;
   const bool is_f64 = product.a == MatrixElement::f64;
   const ScalarType word = is_f64 ? ScalarType::b64 : ScalarType::b32;
@@ -388,11 +441,13 @@ void decode_mma(DecodeContext& context, const Instruction& instruction, Operatio
                                                                                : 32);
   const std::uint32_t bits = bits_of(product.a);
   detail->d = decode_registers(form, form.operand(0), of_c, word, true);
+  const std::uint32_t k_of_a = is_sparse ? product.k / 2 : product.k;
   detail->a =
-      decode_registers(form, form.operand(1), registers(product.m * product.k, bits), word, false);
+      decode_registers(form, form.operand(1), registers(product.m * k_of_a, bits), word, false);
   detail->b =
       decode_registers(form, form.operand(2), registers(product.n * product.k, bits), word, false);
   detail->c = decode_registers(form, form.operand(3), of_c, word, false);
+  if (is_sparse) decode_metadata(form, *detail);
   operation.execute = is_f64 ? run_mma<std::uint64_t> : run_mma<std::uint32_t>;
   operation.detail = std::move(detail);
 }
