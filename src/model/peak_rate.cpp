@@ -11,7 +11,8 @@ namespace {
 
 int tensor_core_rate(const GemmProblem& problem, Target target) noexcept {
   const TensorCoreRates rates = tensor_core_rates(target);
-  const DType a = problem.a.dtype;
+  const DType a =
+      bit_width(problem.b.dtype) > bit_width(problem.a.dtype) ? problem.b.dtype : problem.a.dtype;
   if (a == DType::float64) return rates.float64;
   if (is_integer(a)) return rates.integer8;
   if (bit_width(a) == 8) return rates.float8;

@@ -193,7 +193,9 @@ WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_t
       columns_(static_cast<double>(is_turned ? problem.m : problem.n)),
       k_(static_cast<double>(problem.k)),
       batches_(static_cast<double>(problem.l)),
-      element_bytes_(bit_width(problem.a.dtype) / 8.0),
+      element_bytes_(std::max(bit_width(problem.a.dtype), bit_width(problem.b.dtype)) / 8.0),
+      row_element_bytes_(bit_width((is_turned ? problem.b : problem.a).dtype) / 8.0),
+      column_element_bytes_(bit_width((is_turned ? problem.a : problem.b).dtype) / 8.0),
       out_element_bytes_(bit_width(problem.out.dtype) / 8.0),
       has_c_(problem.c.has_value()),
       has_adjacent_c_(has_c_ &&
@@ -203,18 +205,20 @@ WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_t
     return matrix.batch_stride == 0 ? 1.0 : batches_;
   };
   // Taps of a convolution read the same elements.
+  const double of_a = bit_width(problem.a.dtype) / 8.0;
+  const double of_b = bit_width(problem.b.dtype) / 8.0;
   const double a = problem.convolution
                        ? operation::conv_bytes(problem, true)
-                       : static_cast<double>(problem.m) * k_ * element_bytes_ * copies(problem.a);
+                       : static_cast<double>(problem.m) * k_ * of_a * copies(problem.a);
   const double b = problem.convolution
                        ? operation::conv_bytes(problem, false)
-                       : static_cast<double>(problem.n) * k_ * element_bytes_ * copies(problem.b);
+                       : static_cast<double>(problem.n) * k_ * of_b * copies(problem.b);
   a_bytes_ = is_turned ? b : a;
   b_bytes_ = is_turned ? a : b;
   const double c_element_bytes = problem.c ? bit_width(problem.c->dtype) / 8.0 : 0.0;
   out_bytes_ = rows_ * columns_ * batches_ * (out_element_bytes_ + c_element_bytes) + program.bytes;
-  const double a_box = box_of(problem.a.column_stride == 1, element_bytes_);
-  const double b_box = box_of(problem.b.row_stride == 1, element_bytes_);
+  const double a_box = box_of(problem.a.column_stride == 1, of_a);
+  const double b_box = box_of(problem.b.row_stride == 1, of_b);
   a_box_ = is_turned ? b_box : a_box;
   b_box_ = is_turned ? a_box : b_box;
   const double a_splits = read_splits(problem.a, constants);
@@ -305,10 +309,10 @@ double WarpSpecializedModel::time_stage(const WarpSpecializedTerms& design,
   const double b_splits =
       b_splits_ + (b_box_ == 1 ? 0.0 : constants_.split_line_share * design.tiles_amid_lines);
   const double asked =
-      design.tile_k * element_bytes_ *
-      (grid.read_rows * a_splits_ * design.cluster_n.inverse * (1 + rates_.queue_share * of_rows) +
-       grid.read_columns * b_splits * design.cluster_m.inverse *
-           (1 + rates_.queue_share * of_columns));
+      design.tile_k * (row_element_bytes_ * grid.read_rows * a_splits_ * design.cluster_n.inverse *
+                           (1 + rates_.queue_share * of_rows) +
+                       column_element_bytes_ * grid.read_columns * b_splits *
+                           design.cluster_m.inverse * (1 + rates_.queue_share * of_columns));
   const double read = asked * grid.active * rates_.load_clocks_per_byte;
   // Stages in flight when a block begins are waited for once, as part of the fill.
   const double stages_each = 1 / (grid.k_blocks * grid.tiles_each);

@@ -182,7 +182,9 @@ struct WarpSpecializedConstants {
   double byte_transposition_clocks_per_kib = 17.7;
   double word_transposition_clocks_per_kib = 34;
   double split_clocks_per_kib = 7.98;
-  // Clocks per stage in which 8-bit operands are loaded to registers and transposed there.
+  // Clocks per stage in which 8-bit operands are loaded to registers and transposed there. Codes
+  // that are decoded there are not measured; a warp's instructions for them are between those of a
+  // transposition and twice as many (docs/performance.md).
   double register_operand_clocks = 122;
   // With k split through the workspace: from a block's last accumulators in registers to the
   // counter of its tile; bytes per clock at which a block stores its part, and the last one to
@@ -254,7 +256,9 @@ class WarpSpecializedModel {
   double columns_;
   double k_;
   double batches_;
-  double element_bytes_;  // of A and B
+  double element_bytes_;         // of A and B as tensor cores multiply them
+  double row_element_bytes_;     // of the operand along rows, as it is loaded
+  double column_element_bytes_;  // likewise along columns
   double a_bytes_;
   double b_bytes_;
   double out_bytes_;  // C and a program's tensors included

@@ -26,6 +26,7 @@ constexpr auto split = SoundKernel::split;
 constexpr auto repacked = SoundKernel::repacked;
 constexpr auto transposed = SoundKernel::transposed;
 constexpr auto registers = SoundKernel::registers;
+constexpr auto decoded = SoundKernel::decoded;
 constexpr auto promoted = SoundKernel::promoted;
 constexpr auto bf16_parts = SoundKernel::bf16_parts;
 constexpr auto tf32_parts = SoundKernel::tf32_parts;
@@ -449,8 +450,8 @@ constexpr DeviceFault fault_table[] = {
      .on_gpu = Shows::seldom},
     {.name = "no fence between fragments and wgmmas",
      .kernel = registers,
-     .edits = {{{"if constexpr (row == 0) ptx::wgmma_fence();\n  ptx::wgmma<row>(a.block[row],",
-                 "ptx::wgmma<row>(a.block[row],"}}}},
+     .edits = {{{"if constexpr (row == 0) ptx::wgmma_fence();\n  ptx::wgmma<row, MultipliedMajors",
+                 "ptx::wgmma<row, MultipliedMajors"}}}},
     {.name = "a stage is given back before its last wgmmas",
      .kernel = registers,
      .edits = {{{"if (k_block > 0) ring_.release(previous, lane());\n      });",
@@ -468,10 +469,10 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"a.read(words, a_stage, step + 1)", "a.read(words, a_stage, 0)"}}}},
     {.name = "a lane's rows are eight apart",
      .kernel = registers,
-     .edits = {{{"design.a_by_registers ? lane / 4 * 2 : lane / 4", "lane / 4"}}}},
+     .edits = {{{"has_row_pairs(design) ? lane / 4 * 2 : lane / 4", "lane / 4"}}}},
     {.name = "a pair of rows at the last row",
      .kernel = registers,
-     .edits = {{{"if (rows_left_ > 1)", "if (rows_left_ > 0)"}}}},
+     .edits = {{{"if (has_pairs && rows_left_ > 1)", "if (has_pairs && rows_left_ > 0)"}}}},
     {.name = "a column too many",
      .kernel = registers,
      .edits = {{{"if (columns_left_ <= column) continue;",
@@ -480,6 +481,41 @@ constexpr DeviceFault fault_table[] = {
      .kernel = registers,
      .edits = {{{"return {{results[2 * first + element], results[2 * second + element]}};",
                  "return {{results[2 * second + element], results[2 * first + element]}};"}}}},
+
+    {.name = "nothing", .kernel = decoded},
+    {.name = "decoded codes are overwritten while they are multiplied",
+     .kernel = decoded,
+     .edits = {{{"ptx::wgmma_wait_group<1>();\n      if (step == 0) pass_first();",
+                 "if (step == 0) pass_first();"}}},
+     .on_gpu = Shows::seldom},
+    {.name = "no fence between decoded codes and wgmmas",
+     .kernel = decoded,
+     .edits = {{{"if constexpr (row == 0) ptx::wgmma_fence();\n  ptx::wgmma<row, MultipliedMajors",
+                 "ptx::wgmma<row, MultipliedMajors"}}}},
+    {.name = "a stage is given back before its last products of codes",
+     .kernel = decoded,
+     .edits = {{{"if (k_block > 0) ring_.release(previous, lane());\n      });",
+                 "ring_.release(stage, lane());\n      });"},
+                {"ring_.release(last_stage, lane());", ""}}},
+     .on_gpu = Shows::seldom},
+    {.name = "lanes keep the order in which they read two rows",
+     .kernel = decoded,
+     .edits = {{{"return has_row_pairs && lane >= 16;", "return has_row_pairs && lane >= 32;"}}}},
+    {.name = "every step decodes the first codes",
+     .kernel = decoded,
+     .edits = {{{"(first_ ^ abi::code_step_flip(bits, step))", "first_"}}}},
+    {.name = "both halves of a step have the same codes",
+     .kernel = decoded,
+     .edits = {{{"const unsigned offset = rows + half * bits;",
+                 "const unsigned offset = rows + half * 0;"}}}},
+    {.name = "a lane has one row twice",
+     .kernel = decoded,
+     .edits = {{{"has_row_pairs ? first ^ line_bytes", "has_row_pairs ? first ^ 0"}}}},
+    {.name = "codes are read from the first stage",
+     .kernel = decoded,
+     .edits = {{{"a.read(words, a_stage, 0);",
+                 "a.read(words, a_stage - stage * sizeof "
+                 "shared_.a[0], 0);"}}}},
 
     {.name = "nothing", .kernel = promoted},
     {.name = "products are added while they are computed",
@@ -937,7 +973,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 66> names{"simt",
+  constexpr std::array<std::string_view, 67> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, reductions of indexed groups",
@@ -968,6 +1004,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 coop, far elements",
                                                    "sm90 coop, transposed",
                                                    "sm90 coop, by registers",
+                                                   "sm90 coop, decoded",
                                                    "sm90 coop, promoted",
                                                    "sm90 coop, scaled",
                                                    "sm90 coop, scaled groups",

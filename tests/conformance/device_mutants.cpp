@@ -167,7 +167,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
       SoundKernel::wgmma_gather,     SoundKernel::wgmma_rounded,  SoundKernel::wgmma_outside,
       SoundKernel::wgmma_group_sums, SoundKernel::wgmma_listed,   SoundKernel::far,
       SoundKernel::bf16_parts,       SoundKernel::tf32_parts,     SoundKernel::cluster_parts,
-      SoundKernel::scaled,           SoundKernel::scaled_groups};
+      SoundKernel::scaled,           SoundKernel::scaled_groups,  SoundKernel::decoded};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -183,7 +183,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   tile.split_k = has_clusters ? 2 : 1;
   tile.adds_vector = kernel == SoundKernel::addition;
   tile.split = split_of(kernel);
-  tile.by_registers = kernel == SoundKernel::registers;
+  tile.by_registers = kernel == SoundKernel::registers || kernel == SoundKernel::decoded;
   const bool has_slices = has_parts(kernel) && kernel != SoundKernel::stream;
   const int slices = kernel == SoundKernel::promoted_parts  ? 2
                      : kernel == SoundKernel::cluster_parts ? 5
@@ -371,6 +371,8 @@ OperandRules sm90_rules(SoundKernel kernel) {
     rules.b = {.dtype = DType::int8, .layout = LayoutRule::row, .alignment = 16};
     rules.out.dtype = rules.accumulator = DType::int32;
   }
+  if (kernel == SoundKernel::decoded)
+    rules.b = {.dtype = DType::float8_e4m3fn, .layout = LayoutRule::column, .alignment = 16};
   if (is_promoted(kernel)) {
     rules.a = {.dtype = DType::float8_e4m3fn, .layout = LayoutRule::row, .alignment = 16};
     rules.b = {.dtype = DType::float8_e5m2, .layout = LayoutRule::column, .alignment = 16};

@@ -176,6 +176,8 @@ constexpr const char* transposed_lines[] = {"gemm 512x256x768 a=s8:c out=s32",
 // Odd numbers of columns of out, which end within a pair of rows of out^T.
 constexpr const char* register_lines[] = {"gemm 512x256x768 a=s8 out=s32",
                                           "gemm 201x135x208x2 a=s8 b=s8/ld=144 out=s32/ld=140"};
+constexpr const char* decoded_lines[] = {"gemm 512x256x768 a=bf16 b=e4m3:c out=f32",
+                                         "gemm 201x136x208x2 a=bf16 b=e4m3:c out=f32"};
 constexpr const char* promoted_lines[] = {"gemm 512x256x768 a=e4m3 b=e5m2:c out=f32",
                                           "gemm 200x136x208x2 a=e4m3 b=e5m2:c out=f32"};
 constexpr const char* scaled_lines[] = {
@@ -341,6 +343,7 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
     return {std::begin(transposed_lines), std::end(transposed_lines)};
   if (kernel == SoundKernel::registers)
     return {std::begin(register_lines), std::end(register_lines)};
+  if (kernel == SoundKernel::decoded) return {std::begin(decoded_lines), std::end(decoded_lines)};
   if (kernel == SoundKernel::bf16_parts)
     return {std::begin(bf16_part_lines), std::end(bf16_part_lines)};
   if (kernel == SoundKernel::tf32_parts)

@@ -45,6 +45,12 @@ constexpr bool is_float8(DType dtype) {
   return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2;
 }
 
+/// True for types whose elements kernels decode to 16-bit floats after they are staged.
+GEMMERY_HOST_DEVICE
+constexpr bool is_code(DType dtype) {
+  return bits_of(dtype) <= 8 && bits_of(dtype) != 6 && dtype != DType::float8_e8m0fnu;
+}
+
 /// Bytes of one element. Not for types narrower than a byte.
 GEMMERY_HOST_DEVICE
 constexpr int bytes_of(DType dtype) { return bits_of(dtype) / 8; }

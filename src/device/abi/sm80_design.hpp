@@ -74,11 +74,6 @@ constexpr bool splits_to_16_bits(MmaMath math) {
   return math == MmaMath::bf16x3 || math == MmaMath::bf16 || splits_to_float16(math);
 }
 
-/// True for types whose elements kernels decode to 16-bit floats after they are staged.
-GEMMERY_HOST_DEVICE
-constexpr bool is_code(DType dtype) {
-  return bits_of(dtype) <= 8 && bits_of(dtype) != 6 && dtype != DType::float8_e8m0fnu;
-}
 /// True if one operand has 16-bit floats and the other one codes that are decoded to their type.
 GEMMERY_HOST_DEVICE
 constexpr bool decodes_a(const Sm80Design& design) {

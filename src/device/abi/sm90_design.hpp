@@ -61,8 +61,9 @@ struct Sm90Design {
   int out_access = 16;
   // True if elements of C are read one by one, at any strides.
   bool has_any_c = false;
-  // True if A has 8-bit elements, is not K-major, and goes to wgmma through registers, where it is
-  // transposed (abi/atom_fragment.hpp), and not in shared memory.
+  // True if A goes to wgmma through registers: it has 8-bit elements, is not K-major and is
+  // transposed there (abi/atom_fragment.hpp), not in shared memory; or it has codes, which are
+  // decoded there to the type of B (abi/code_fragment.hpp).
   bool a_by_registers = false;
   // True if the rows of out are adjacent in memory instead of its columns: two rows are stored at
   // once.
@@ -106,9 +107,21 @@ inline constexpr int warps_per_consumer = warpgroup_threads / 32;
 inline constexpr int sm90_warp_rows = 16;
 inline constexpr int sm90_shared_limit = 227 * 1024;
 
-/// Elements of k in one stage: a swizzled row of a K-major operand.
+/// True if A has codes that are decoded to the type of B, a 16-bit float.
 GEMMERY_HOST_DEVICE
-constexpr int tile_k(const Sm90Design& design) { return sm90_swizzle_bytes / bytes_of(design.a); }
+constexpr bool decodes_a(const Sm90Design& design) {
+  return is_code(design.a) && is_half(design.b);
+}
+
+/// Elements of k in one stage: a swizzled row of a K-major B, and of an A that is not decoded.
+GEMMERY_HOST_DEVICE
+constexpr int tile_k(const Sm90Design& design) { return sm90_swizzle_bytes / bytes_of(design.b); }
+
+/// Bytes of a row of a K-major A in a stage.
+GEMMERY_HOST_DEVICE
+constexpr int a_line_bytes(const Sm90Design& design) {
+  return bytes_of_run(design.a, tile_k(design));
+}
 
 /// For an operand that is not K-major: the number of rows or columns that one copy loads, for all k
 /// of a stage, as one swizzled row for each k. It is the number of k of a stage.
@@ -156,6 +169,12 @@ constexpr DType multiplied_type(MmaMath math, DType operand) {
   return splits_to_bf16(math) ? DType::bfloat16 : operand;
 }
 
+/// The type of A in the instruction.
+GEMMERY_HOST_DEVICE
+constexpr DType multiplied_a(const Sm90Design& design) {
+  return decodes_a(design) ? design.b : multiplied_type(design.math, design.a);
+}
+
 /// True if an operand is transposed in shared memory in a phase of its own. Split operands are
 /// transposed while they are split.
 GEMMERY_HOST_DEVICE
@@ -169,15 +188,19 @@ constexpr bool transposes_b(const Sm90Design& design) {
 }
 
 /// In a warp's 16 rows of a block of 64: the row of a lane's first accumulators, and the distance
-/// to the row of its others. If A goes through registers, the two rows are adjacent in memory
-/// (abi/atom_fragment.hpp).
+/// to the row of its others. If A is transposed in registers, or pairs of rows are stored, the two
+/// rows are adjacent.
+GEMMERY_HOST_DEVICE
+constexpr bool has_row_pairs(const Sm90Design& design) {
+  return design.a_by_registers && (!decodes_a(design) || design.has_adjacent_rows);
+}
 GEMMERY_HOST_DEVICE
 constexpr unsigned first_row_of_lane(const Sm90Design& design, unsigned lane) {
-  return design.a_by_registers ? lane / 4 * 2 : lane / 4;
+  return has_row_pairs(design) ? lane / 4 * 2 : lane / 4;
 }
 GEMMERY_HOST_DEVICE
 constexpr unsigned second_row_distance(const Sm90Design& design) {
-  return design.a_by_registers ? 1 : 8;
+  return has_row_pairs(design) ? 1 : 8;
 }
 
 /// The major of the operand in shared memory when wgmma reads it.

@@ -42,9 +42,10 @@ constexpr bool is_wgmma_byte_float(DType dtype) {
   return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2;
 }
 /// wgmma multiplies 8-bit operands of different types, too, if both are integers or both are
-/// floats.
+/// floats; codes are decoded to the other operand's type.
 GEMMERY_HOST_DEVICE
 constexpr bool are_sm90_operands(DType a, DType b) {
+  if (is_half(b) && is_code(a)) return true;
   if (is_wgmma_integer(a)) return is_wgmma_integer(b);
   if (is_wgmma_byte_float(a)) return is_wgmma_byte_float(b);
   return a == b && (is_half(a) || a == DType::float32);
@@ -78,17 +79,20 @@ constexpr bool is_sm90_output(DType dtype, DType accumulator, DType operand) {
   return is_half(dtype) || (is_wgmma_byte_float(operand) && is_wgmma_byte_float(dtype));
 }
 
-/// A register operand has 8 bits and is not K-major. Only kernels with the default program handle
-/// its order of rows; blocks that split k would add up accumulators of different orders. Stores by
-/// pairs of rows need a register operand, since only then one lane holds both rows of a pair, and
-/// an out that begins at a whole pair.
+/// A register operand has codes and is K-major, or has 8 bits and is not. Of 8 bits, only kernels
+/// with the default program handle its order of rows, and blocks that split k would add up
+/// accumulators of different orders; stores by pairs of rows need an out that begins at a whole
+/// pair. Codes are also stored one by one: they have no other design.
 GEMMERY_HOST_DEVICE
 constexpr bool has_register_operand(const Sm90Design& design) {
-  if (!design.a_by_registers) return !design.has_adjacent_rows;
-  const bool is_fitting = bytes_of(design.a) == 1 && design.a_major != Major::k &&
-                          design.split_k == 1 && design.split == SplitMode::none &&
-                          design.program_bytes == 0 && design.schedule != Schedule::rotation;
-  return is_fitting && (!design.has_adjacent_rows || design.out_access >= 2 * bytes_of(design.out));
+  if (!design.a_by_registers) return !design.has_adjacent_rows && !decodes_a(design);
+  const bool has_type = decodes_a(design) ? design.a_major == Major::k
+                                          : bytes_of(design.a) == 1 && design.a_major != Major::k;
+  const bool has_plain_program = decodes_a(design) || design.program_bytes == 0;
+  const bool is_fitting = has_type && has_plain_program && design.split_k == 1 &&
+                          design.split == SplitMode::none && design.schedule != Schedule::rotation;
+  return is_fitting && (decodes_a(design) || !design.has_adjacent_rows ||
+                        design.out_access >= 2 * bytes_of(design.out));
 }
 
 /// If consumers share a tile by columns, the columns of the second one must begin at a row of B at
@@ -151,7 +155,7 @@ constexpr int most_registers_beside_parts(const Sm90Design& design) {
       is_transposed(design.a, design.a_major) || is_transposed(design.b, design.b_major);
   const bool is_alone = consumer_count(design) == 1;
   const bool are_three = consumers_per_tile(design) == 3;
-  switch (bytes_of(design.a)) {
+  switch (bytes_of(design.b)) {
     case 1:
       if (is_alone) return 112;
       return !design.has_c ? 160 : are_three ? 48 : 112;
@@ -177,9 +181,9 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
   // 3 registers spill with 144 accumulators and a C of 32 bits (192x96, ping-pong).
   if (design.a_by_registers) return design.has_c && takes_turns ? 128 : 160;
   // Without a C, 16 registers spill with 192 accumulators if out has 8 bits (192x128, ping-pong).
-  const bool narrows_bytes = bytes_of(design.a) == 1 && bytes_of(design.out) == 1;
+  const bool narrows_bytes = bytes_of(design.b) == 1 && bytes_of(design.out) == 1;
   if (!design.has_c) return narrows_bytes ? 160 : takes_turns && has_half_sums ? 192 : 208;
-  if (bytes_of(design.a) == 1) return 160;
+  if (bytes_of(design.b) == 1) return 160;
   const bool narrows_wide = narrows_c && columns_per_consumer(design) == 192;
   if (!takes_turns) {
     if (design.cluster_n == 2) return 184;
@@ -195,7 +199,7 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_transposition(const Sm90Design& design) {
   const bool transposes_words =
-      bytes_of(design.a) == 4 &&
+      bytes_of(design.b) == 4 &&
       (is_transposed(design.a, design.a_major) || is_transposed(design.b, design.b_major));
   if (!transposes_words) return 208;
   if (consumers_per_tile(design) == 3) return design.has_c ? 64 : 80;
@@ -212,7 +216,7 @@ constexpr int most_registers_beside_cluster_parts(const Sm90Design& design) {
   const bool transposes =
       is_transposed(design.a, design.a_major) || is_transposed(design.b, design.b_major);
   const bool are_three = consumers_per_tile(design) == 3;
-  switch (bytes_of(design.a)) {
+  switch (bytes_of(design.b)) {
     case 1:
       if (!design.has_c) {
         if (!transposes) return 208;
@@ -236,7 +240,7 @@ constexpr int most_registers_beside_both_parts(const Sm90Design& design) {
   if (consumers_per_tile(design) == 3) return 0;
   if (is_integer(design.accumulator)) return 48;
   if (splits_operands(design.math)) return 64;
-  return bytes_of(design.a) == 1 && design.has_c ? 64 : 208;
+  return bytes_of(design.b) == 1 && design.has_c ? 64 : 208;
 }
 
 /// The limit beside scales, which are read as they are used: 64 bytes spilled at 192 with both
@@ -287,7 +291,7 @@ constexpr bool is_raster(const Raster& raster) {
 GEMMERY_HOST_DEVICE
 constexpr bool can_scatter_rows(const Sm90Design& design) {
   const bool transposes_words =
-      bytes_of(design.a) == 4 && (transposes_a(design) || transposes_b(design));
+      bytes_of(design.b) == 4 && (transposes_a(design) || transposes_b(design));
   if (transposes_words && (held_registers(design) > 96 || consumers_per_tile(design) == 3))
     return false;
   return !design.has_group_table && !design.clears_outside && !design.has_adjacent_rows;
@@ -381,11 +385,13 @@ GEMMERY_HOST_DEVICE
 constexpr Sm90Fault find_fault(const Sm90Design& design) {
   using namespace detail;
   if (!are_sm90_operands(design.a, design.b)) return Sm90Fault::operand_type;
-  if (!is_sm90_math(design.math, design.a)) return Sm90Fault::math;
-  if (!is_sm90_accumulator(design.accumulator, design.a)) return Sm90Fault::accumulator_type;
-  if (design.has_c && !is_sm90_output(design.c, design.accumulator, design.a))
+  if (!is_sm90_math(design.math, design.b)) return Sm90Fault::math;
+  if (!is_sm90_accumulator(design.accumulator, design.b) ||
+      (decodes_a(design) && design.accumulator != DType::float32))
+    return Sm90Fault::accumulator_type;
+  if (design.has_c && !is_sm90_output(design.c, design.accumulator, design.b))
     return Sm90Fault::c_type;
-  if (!is_sm90_output(design.out, design.accumulator, design.a)) return Sm90Fault::out_type;
+  if (!is_sm90_output(design.out, design.accumulator, design.b)) return Sm90Fault::out_type;
   if (!has_register_operand(design)) return Sm90Fault::registers;
   if (design.tile_m % sm90_block_rows != 0 || design.tile_m < 64 || design.tile_m > 320)
     return Sm90Fault::tile_m;

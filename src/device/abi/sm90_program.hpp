@@ -46,6 +46,7 @@ struct StoredShare {
   int columns;  // likewise
   int staging_columns;
   bool scatters_rows;
+  bool has_row_pairs;
 
   GEMMERY_HOST_DEVICE
   constexpr StoredShare(const Sm90Design& stored)
@@ -55,7 +56,13 @@ struct StoredShare {
         rows(blocks_per_consumer(stored) * sm90_block_rows),
         columns(columns_per_consumer(stored)),
         staging_columns(abi::staging_columns(stored)),
-        scatters_rows(stored.scatters_rows) {}
+        scatters_rows(stored.scatters_rows),
+        has_row_pairs(abi::has_row_pairs(stored)) {}
+
+  /// True if TMA loads inputs: their staging tiles have the rows of out, in the order of a plain
+  /// wgmma's.
+  GEMMERY_HOST_DEVICE
+  constexpr bool takes_tma_inputs() const { return !scatters_rows && !has_row_pairs; }
 };
 
 /// Bytes of a row of an input's staging tile, which has the columns of out's.
@@ -90,16 +97,16 @@ struct TmaInputs {
 
 GEMMERY_HOST_DEVICE
 constexpr TmaInputs tma_inputs(const EpilogueTensor* inputs, int count, int staging_columns,
-                               bool scatters_rows) {
+                               bool takes_tma_inputs) {
   TmaInputs found{};
-  if (scatters_rows) return found;  // their rows are those of out
+  if (!takes_tma_inputs) return found;
   for (int input = 0; input < count && found.count < most_tma_inputs; ++input)
     if (fits_tma(inputs[input], staging_columns)) found.index[found.count++] = input;
   return found;
 }
 GEMMERY_HOST_DEVICE
 constexpr TmaInputs tma_inputs(const EpilogueTensor* inputs, int count, const StoredShare& share) {
-  return tma_inputs(inputs, count, share.staging_columns, share.scatters_rows);
+  return tma_inputs(inputs, count, share.staging_columns, share.takes_tma_inputs());
 }
 
 /// True if little of a program's arithmetic waits for the special function unit or for memory, so

@@ -9,19 +9,21 @@ namespace gemmery::abi {
 
 /// Bytes of an operand that are loaded for one stage: rows if it is K-major, otherwise whole atoms.
 GEMMERY_HOST_DEVICE
-constexpr int operand_stage_bytes(Major major, int extent, int atom) {
+constexpr int operand_stage_bytes(Major major, int extent, int atom, int line_bytes) {
   const int rows = major == Major::k ? extent : (extent + atom - 1) / atom * atom;
-  return rows * sm90_swizzle_bytes;
+  return rows * line_bytes;
 }
 
 GEMMERY_HOST_DEVICE
 constexpr int a_tile_bytes(const Sm90Design& design) {
-  return operand_stage_bytes(design.a_major, design.tile_m, atom_extent(design));
+  return operand_stage_bytes(design.a_major, design.tile_m, atom_extent(design),
+                             a_line_bytes(design));
 }
 
 GEMMERY_HOST_DEVICE
 constexpr int b_tile_bytes(const Sm90Design& design) {
-  return operand_stage_bytes(design.b_major, design.tile_n, atom_extent(design));
+  return operand_stage_bytes(design.b_major, design.tile_n, atom_extent(design),
+                             sm90_swizzle_bytes);
 }
 
 /// Bytes of the parts of a split operand that lie after its tile.

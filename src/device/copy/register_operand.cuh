@@ -39,7 +39,7 @@ class RegisterOperand {
   }
 
   /// Permutes the words that were read into the fragments that wgmmas take.
-  __device__ __forceinline__ void transpose(Fragments& fragments, const Fragments& words) const {
+  __device__ __forceinline__ void arrange(Fragments& fragments, const Fragments& words) const {
 #pragma unroll
     for (int block = 0; block < blocks; ++block) {
 #pragma unroll

@@ -15,6 +15,7 @@ struct TmaOperand {
   int extent;  // of the tile along m or n
   int atom;    // of abi::atom_extent
   bool is_shared;
+  int line_bytes = abi::sm90_swizzle_bytes;
 };
 
 /// A tile of a matrix. A `Source` of load_operand has these two functions: the place of a copy of a
@@ -42,7 +43,7 @@ __device__ __forceinline__ void load_operand(unsigned tile, const Source& source
   constexpr unsigned short both = 3;
   if constexpr (operand.major == abi::Major::k) {
     constexpr unsigned rows = abi::rows_per_copy(operand.extent, operand.is_shared);
-    constexpr unsigned bytes = rows * abi::sm90_swizzle_bytes;
+    constexpr unsigned bytes = rows * operand.line_bytes;
     if constexpr (operand.is_shared) {
       ptx::tma_load_multicast(tile + rank * bytes, source.map, source.along_k(0, rank * rows),
                               barrier, both);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs an emitted epilogue on a warpgroup's accumulators, to the values of D.
 //
-// A thread's patches are two rows, 8 apart, by two adjacent columns; a staging tile has one for
-// every 8 columns. How an input reaches the program depends on its form:
+// A thread's patches are two rows, 8 apart or adjacent, by two adjacent columns; a staging tile has
+// one for every 8 columns. How an input reaches the program depends on its form:
 //
 //   vectors            copied to shared memory before the mainloop, by the consumer's threads
 //   the addend         likewise, a tile ahead, for a wgmma (wgmma_addend.cuh)
@@ -136,7 +136,8 @@ class WarpgroupProgram {
   static constexpr bool has_named_rows =
       design.scatters_rows &&
       (abi::count_full(Epilogue::input, Epilogue::inputs) > 0 || Epilogue::outputs > 0);
-  using Rows = ProgramRows<Epilogue, Compute, 2, has_named_rows ? rows_by_index : 8,
+  static constexpr int row_distance = abi::second_row_distance(design);
+  using Rows = ProgramRows<Epilogue, Compute, 2, has_named_rows ? rows_by_index : row_distance,
                            DirectInputs<design, Epilogue>>;
   using Patch = LoadedPatch<Epilogue, 2, 2>;
 
@@ -196,6 +197,10 @@ class WarpgroupProgram {
 
   __device__ unsigned lane() const { return thread_ % 32; }
   __device__ unsigned warp() const { return thread_ / 32; }
+  /// The thread's first row in a block of 64.
+  __device__ unsigned first_row() const {
+    return warp() * abi::sm90_warp_rows + abi::first_row_of_lane(abi::value_of<design>(), lane());
+  }
   __device__ Reductions reductions() const { return {epilogue_, Region::at(params_, tile_)}; }
 
   const abi::Sm90Params& params_;

@@ -13,7 +13,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
   __device__ __forceinline__ Block(WarpgroupProgram& program, const OutputPlace& place, int index)
       : program_(program),
         index_(index),
-        row_(place.row + program.warp() * abi::sm90_warp_rows + program.lane() / 4),
+        row_(place.row + program.first_row()),
         column_(place.column + program.lane() % 4 * 2),
         rows_(begin_rows(program, place, row_, column_)) {
     clear();
@@ -108,12 +108,12 @@ class WarpgroupProgram<design, Epilogue>::Block {
   __device__ __forceinline__ void hold() {
     if constexpr (input < Epilogue::inputs) {
       if constexpr (!Epilogue::input[input].varies_n) {
-        const unsigned row = static_cast<unsigned>(index_) * abi::sm90_block_rows +
-                             program_.warp() * abi::sm90_warp_rows + program_.lane() / 4;
+        const unsigned row =
+            static_cast<unsigned>(index_) * abi::sm90_block_rows + program_.first_row();
 #pragma unroll
         for (int half = 0; half < 2; ++half)
           rows_.template hold<input>(half, program_.staged_.template read_held<input>(
-                                               row + 8 * static_cast<unsigned>(half)));
+                                               row + row_distance * static_cast<unsigned>(half)));
       }
       hold<input + 1>();
     }
@@ -242,8 +242,8 @@ class WarpgroupProgram<design, Epilogue>::Block {
           const Compute all =
               ReducerOf<Epilogue, output, Compute>::across_lanes(of_row_[output][half], 1, 4);
           if (program_.lane() % 4 == 0 && rows_.has_row(half))
-            *program_.reductions().template part_of<output>(row_ + 8 * static_cast<unsigned>(half),
-                                                            0, 0) = all;
+            *program_.reductions().template part_of<output>(
+                row_ + row_distance * static_cast<unsigned>(half), 0, 0) = all;
         }
       }
       write_rows<output + 1>();
@@ -279,7 +279,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
 #pragma unroll
       for (int column = 0; column < 2; ++column) {
         if (!rows_.has_row(half) || rows_.columns_left(8 * eight) <= column) continue;
-        *reductions.template part_of<output>(row_ + 8 * static_cast<unsigned>(half),
+        *reductions.template part_of<output>(row_ + row_distance * static_cast<unsigned>(half),
                                              column_ + static_cast<unsigned>(8 * eight + column),
                                              0) =
             ReducerOf<Epilogue, output, Compute>::of(values[half][column]);

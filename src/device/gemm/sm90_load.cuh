@@ -117,7 +117,8 @@ class Sm90Load {
   static constexpr TmaOperand a_operand{.major = design.a_major,
                                         .extent = design.tile_m,
                                         .atom = abi::atom_extent(design),
-                                        .is_shared = design.cluster_n > 1};
+                                        .is_shared = design.cluster_n > 1,
+                                        .line_bytes = abi::a_line_bytes(design)};
   static constexpr TmaOperand b_operand{.major = design.b_major,
                                         .extent = design.tile_n,
                                         .atom = abi::atom_extent(design),
@@ -128,7 +129,7 @@ class Sm90Load {
   /// coordinate is rounded down, and all coordinates of k are out of bounds.
   template <abi::Major major>
   __device__ __forceinline__ static int first_of(unsigned extent) {
-    constexpr unsigned unit = 16 / abi::bytes_of(design.a);
+    constexpr unsigned unit = 16 / abi::bytes_of(design.b);
     if constexpr (design.has_groups && major != abi::Major::k) extent -= extent % unit;
     return static_cast<int>(extent);
   }
@@ -141,8 +142,10 @@ class Sm90Load {
   __device__ __forceinline__ Matrix b_matrix(const OutputPlace& place) const {
     return find_in_map<design.has_pointers>(params_.b_array, place.batch * params_.b_batch_step);
   }
+  /// Maps of codes count bytes along k.
   __device__ __forceinline__ MatrixTile<design.has_pointers> a_tile(const Tile& tile, int k) const {
     const int row = first_of<design.a_major>(tile.place.row);
+    if constexpr (abi::decodes_a(design)) k = k * abi::bits_of(design.a) / 8;
     if constexpr (design.has_pointers)
       return {params_.a, row, k, tile.sources.a};
     else if constexpr (design.has_list)

@@ -77,13 +77,16 @@ class Sm90Mainloop {
   using Share = typename Places::Share;
   using Transpose = typename PhaseIf<abi::transposes_a(design) || abi::transposes_b(design),
                                      Sm90Transpose<design>, NoTranspose<design>>::Type;
+  /// A, if it goes through registers.
+  using RegisterA = typename PhaseIf<abi::decodes_a(design), DecodedOperand<design>,
+                                     RegisterOperand<design>>::Type;
 
   /// The same if A goes through registers. The previous stage is released as soon as its last
   /// wgmmas have completed.
   __device__ __forceinline__ Stage multiply_by_registers(Cursor& cursor, unsigned consumer,
                                                          unsigned k_blocks) const {
     const Share share = Places::share_of(consumer);
-    const RegisterOperand<design> a(share.row, threadIdx.x % abi::warpgroup_threads);
+    const RegisterA a(share.row, threadIdx.x % abi::warpgroup_threads);
     const Transpose transpose(consumer);
     Stage previous;
     unsigned all_k = 0;  // not used: there are no groups here
@@ -99,15 +102,14 @@ class Sm90Mainloop {
     return previous;
   }
 
-  /// Multiplies one stage. The fragments of A for a step of 32 k are read while the wgmmas of the
-  /// previous step are in flight, into other registers. Calls `pass_first` when only wgmmas of this
-  /// stage are in flight. On return the wgmmas of the last step are still in flight.
+  /// Multiplies one stage. The fragments of A for a step of 32 bytes of k of B are read while the
+  /// wgmmas of the previous step are in flight, into other registers. Calls `pass_first` when only
+  /// wgmmas of this stage are in flight. On return the wgmmas of the last step are still in flight.
   template <class PassFirst>
-  __device__ __forceinline__ void multiply_stage_by_registers(const RegisterOperand<design>& a,
-                                                              unsigned stage, const Share& share,
-                                                              bool keeps_sums,
+  __device__ __forceinline__ void multiply_stage_by_registers(const RegisterA& a, unsigned stage,
+                                                              const Share& share, bool keeps_sums,
                                                               PassFirst&& pass_first) const {
-    using Fragments = typename RegisterOperand<design>::Fragments;
+    using Fragments = typename RegisterA::Fragments;
     constexpr unsigned steps = abi::sm90_swizzle_bytes / step_bytes;
     const unsigned a_stage = ptx::cvta_shared(&shared_.a) + stage * sizeof shared_.a[0];
     const MatrixDescriptor b = b_of(stage, share.column);
@@ -116,8 +118,9 @@ class Sm90Mainloop {
     a.read(words, a_stage, 0);
 #pragma unroll
     for (unsigned step = 0; step < steps; ++step) {
-      a.transpose(fragments[step % 2], words);
-      multiply_fragments<design>(fragments[step % 2], b + step * next_step(abi::Major::k),
+      a.arrange(fragments[step % 2], words);
+      multiply_fragments<design>(fragments[step % 2],
+                                 b + step * next_step(MultipliedMajors<design>::b),
                                  step > 0 || keeps_sums);
       if (step + 1 < steps) a.read(words, a_stage, step + 1);
       ptx::wgmma_wait_group<1>();
@@ -131,7 +134,7 @@ class Sm90Mainloop {
     if constexpr (abi::splits_operands(design.math)) {
       Sm90OperandParts<design>::multiply_stage(shared_, stage, share.row, share.column);
     } else if constexpr (design.a_by_registers) {
-      const RegisterOperand<design> a(share.row, thread);
+      const RegisterA a(share.row, thread);
       multiply_stage_by_registers(a, stage, share, false, [] {});
     } else {
       multiply_stage<design>(a_of(stage, share.row), b_of(stage, share.column), false);

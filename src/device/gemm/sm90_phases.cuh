@@ -72,12 +72,14 @@ struct SplitSumsShared;
 template <const abi::Sm90Design& design, class Sums, class StoredSums>
 class SplitSums;
 
-// gemm/sm90_transpose.cuh, sm90_operand_parts.cuh, copy/register_operand.cuh
+// gemm/sm90_transpose.cuh, sm90_operand_parts.cuh, copy/register_operand.cuh, decoded_operand.cuh
 template <const abi::Sm90Design& design>
 class Sm90Transpose;
 template <const abi::Sm90Design& design>
 class Sm90OperandParts;
 template <const abi::Sm90Design& design>
 class RegisterOperand;
+template <const abi::Sm90Design& design>
+class DecodedOperand;
 
 }  // namespace gemmery::device

@@ -28,8 +28,8 @@ struct SumRegister<abi::DType::int32> {
 /// A consumer's accumulators: those of one wgmma for each of its blocks of 64 rows. Thread t of
 /// the warpgroup holds, as element 4 * j + 2 * h + e, row t / 32 * 16 + t % 32 / 4 + 8 * h and
 /// column 8 * j + t % 4 * 2 + e (PTX ISA, wgmma accumulator fragment). Of float16, elements e = 0
-/// and 1 are the low and the high half of register 2 * j + h. If A comes through registers, the row
-/// is t / 32 * 16 + t % 32 / 4 * 2 + h (abi::first_row_of_lane, second_row_distance).
+/// and 1 are the low and the high half of register 2 * j + h. With pairs of rows, the row is t / 32
+/// * 16 + t % 32 / 4 * 2 + h (abi::has_row_pairs, first_row_of_lane, second_row_distance).
 template <const abi::Sm90Design& design>
 struct WarpgroupSums {
   using Register = typename SumRegister<design.accumulator>::Type;
@@ -184,7 +184,7 @@ struct ConsumerSums<design, SumsForm::promoted_registers> : PromotedSums<design>
 /// The majors of the operands in shared memory when wgmma reads them.
 template <const abi::Sm90Design& design>
 struct MultipliedMajors {
-  static constexpr abi::DType type = abi::multiplied_type(design.math, design.a);
+  static constexpr abi::DType type = abi::multiplied_a(design);
   static constexpr abi::Major a = abi::multiplied_major(type, design.a_major);
   static constexpr abi::Major b = abi::multiplied_major(type, design.b_major);
 };
@@ -207,7 +207,8 @@ template <const abi::Sm90Design& design, int row = 0>
 __device__ __forceinline__ void multiply_fragments(
     const OperandFragments<WgmmaSums<design>::blocks>& a, MatrixDescriptor b, bool keeps_sums) {
   if constexpr (row == 0) ptx::wgmma_fence();
-  ptx::wgmma<row>(a.block[row], b, keeps_sums ? 1U : 0U);
+  ptx::wgmma<row, MultipliedMajors<design>::b != abi::Major::k>(a.block[row], b,
+                                                                keeps_sums ? 1U : 0U);
   if constexpr (row + 1 < WgmmaSums<design>::blocks)
     multiply_fragments<design, row + 1>(a, b, keeps_sums);
   else

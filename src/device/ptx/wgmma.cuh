@@ -9,7 +9,8 @@
 // In the text, sum%3_0 and on are the accumulators of block %3; %0 and %1 are the descriptors of A
 // and B; the predicate `keeps` adds to the accumulators; for operands of 16 bits, %4 and %5 say if
 // A and B are not K-major. If A is in registers, the text is GEMMERY_WGMMA_BY_REGISTERS: %0 to %3
-// are these registers, %4 is the descriptor of B, and the accumulators are sum%6_0 and on.
+// are these registers, %4 is the descriptor of B, the accumulators are sum%6_0 and on, and %7 says
+// if B is not K-major.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -141,11 +142,11 @@ __device__ __forceinline__ void wgmma(abi::UInt64 a, abi::UInt64 b, unsigned kee
 }
 
 /// The same with A in registers, which must keep their values until the wgmma has completed.
-template <int block>
+template <int block, bool is_b_turned>
 __device__ __forceinline__ void wgmma(const unsigned (&a)[4], abi::UInt64 b, unsigned keeps_d) {
   asm volatile("{\n.reg .pred keeps;\nsetp.ne.b32 keeps, %5, 0;\n" GEMMERY_WGMMA_BY_REGISTERS
                "\n}" ::"r"(a[0]),
-               "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keeps_d), "n"(block));
+               "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keeps_d), "n"(block), "n"(is_b_turned));
 }
 
 }  // namespace gemmery::device::ptx

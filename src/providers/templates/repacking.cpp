@@ -158,7 +158,8 @@ abi::RepackDesign repack_design(const OperandRules& rules, bool has_pointers) no
   const auto has_any = [](const OperandRule& rule) {
     return is_repacked(rule) && rule.layout == LayoutRule::any;
   };
-  return {.element_bytes = static_cast<int>(byte_width(rules.a.dtype)),
+  const OperandRule& repacked = is_repacked(rules.a) ? rules.a : rules.b;  // as wide as the other
+  return {.element_bytes = static_cast<int>(byte_width(repacked.dtype)),
           .has_any_strides = has_any(rules.a) || has_any(rules.b),
           .has_pointers = has_pointers};
 }

@@ -37,12 +37,16 @@ driver::cuda::TensorMapSwizzle swizzle_of(int pitch_bytes) {
 TmaView view_of(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
                 std::int64_t columns, std::int64_t batches) {
   const bool is_row = rule.layout == LayoutRule::row;
-  const auto width = static_cast<std::int64_t>(byte_width(matrix.dtype));
-  return {.adjacent = is_row ? columns : rows,
+  const std::int64_t adjacent = is_row ? columns : rows;
+  const std::int64_t stride = is_row ? matrix.row_stride : matrix.column_stride;
+  const auto bytes_of = [&](std::int64_t elements) {
+    return storage_bytes(matrix.dtype, elements);
+  };
+  return {.adjacent = is_packed(matrix.dtype) ? bytes_of(adjacent) : adjacent,
           .other = is_row ? rows : columns,
           .batches = matrix.batch_stride == 0 ? 1 : batches,
-          .stride_bytes = width * (is_row ? matrix.row_stride : matrix.column_stride),
-          .batch_stride_bytes = matrix.has_pointers() ? 0 : width * matrix.batch_stride,
+          .stride_bytes = bytes_of(stride),
+          .batch_stride_bytes = matrix.has_pointers() ? 0 : bytes_of(matrix.batch_stride),
           .has_pointers = matrix.has_pointers()};
 }
 
@@ -88,7 +92,8 @@ driver::TiledTensorMap map_of(const void* data, DType dtype, const TmaView& view
                               bool takes_pointers) {
   const auto extent = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
   const auto side = [](int value) { return static_cast<std::uint32_t>(value); };
-  driver::TiledTensorMap map{.address = data, .dtype = dtype, .rank = 3};
+  driver::TiledTensorMap map{
+      .address = data, .dtype = is_packed(dtype) ? DType::uint8 : dtype, .rank = 3};
   map.extents = {extent(view.adjacent), extent(view.other), extent(view.batches)};
   map.byte_strides = {stride_or_least(view.other, view.stride_bytes),
                       stride_or_least(view.batches, view.batch_stride_bytes)};

@@ -12,7 +12,7 @@
 
 namespace gemmery::templates {
 
-// A batch of matrices, the adjacent index first.
+// A batch of matrices, the adjacent index first. Elements that share bytes are seen as bytes.
 struct TmaView {
   std::int64_t adjacent;  // extents
   std::int64_t other;

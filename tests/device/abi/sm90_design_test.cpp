@@ -224,9 +224,9 @@ TEST(Sm90Design, a_stage_has_a_swizzled_row_of_k_of_any_type) {
   EXPECT_EQ(tile_k(with_operands(DType::bfloat16)), 64);
   EXPECT_EQ(tile_k(with_operands(DType::float32)), 32);
   // 208 rows in atoms with as many rows as a stage has k.
-  EXPECT_EQ(operand_stage_bytes(Major::k, 208, 128), 208 * 128);
-  EXPECT_EQ(operand_stage_bytes(Major::extent, 208, 128), 256 * 128);
-  EXPECT_EQ(operand_stage_bytes(Major::extent, 208, 32), 224 * 128);
+  EXPECT_EQ(operand_stage_bytes(Major::k, 208, 128, 128), 208 * 128);
+  EXPECT_EQ(operand_stage_bytes(Major::extent, 208, 128, 128), 256 * 128);
+  EXPECT_EQ(operand_stage_bytes(Major::extent, 208, 32, 128), 224 * 128);
 }
 
 TEST(Sm90Design, what_wgmma_takes_k_major_only_is_transposed) {

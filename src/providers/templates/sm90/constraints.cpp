@@ -49,6 +49,13 @@ bool serves(const GemmProblem& problem, OperandOf operand, const OperandRule& ru
   return keeps(rule, product) && find_misfit(product).empty();
 }
 
+// True for an operand of codes beside 16-bit floats.
+bool has_codes(const GemmProblem& problem, OperandOf operand) {
+  const DType a = problem.a.dtype;
+  const DType b = problem.b.dtype;
+  return operand == &OperandRules::a ? decodes_a_sm90(a, b) : decodes_a_sm90(b, a);
+}
+
 // True if a copy in which k is adjacent may be multiplied in less time, itself included: wgmma
 // takes operands of 8 and 32 bits only so, others are transposed again for every tile that uses
 // them.
@@ -60,9 +67,10 @@ bool is_worth_turning(const GemmProblem& problem, OperandOf operand, LayoutRule 
          !problem.groups && std::min({problem.m, problem.n, problem.k}) >= many;
 }
 
-// The rules for A or B. If TMA can load it: row or column layout, and a copy that is turned where
-// that may be worth it. Otherwise, if it can be repacked
-// along rows or columns: that layout with any alignment. Otherwise any strides.
+// The rules for A or B. Of codes: only those that TMA can load, with k adjacent. Of others, if TMA
+// can load it: row or column layout, and a copy that is turned where that may be worth it.
+// Otherwise, if it can be repacked along rows or columns: that layout with any alignment. Otherwise
+// any strides.
 std::span<const OperandRule> find_inputs(const GemmProblem& problem, OperandOf operand,
                                          std::array<OperandRule, 2>& rules) {
   const DType dtype = operand == &OperandRules::a ? problem.a.dtype : problem.b.dtype;
@@ -70,6 +78,10 @@ std::span<const OperandRule> find_inputs(const GemmProblem& problem, OperandOf o
   const auto add = [&](const OperandRule& rule) {
     if (serves(problem, operand, rule)) rules[count++] = rule;
   };
+  if (has_codes(problem, operand)) {
+    add(rule_of(dtype, operand == &OperandRules::a ? LayoutRule::row : LayoutRule::column));
+    return {rules.data(), count};
+  }
   for (const LayoutRule layout : adjacent_layouts) add(rule_of(dtype, layout));
   if (count == 1 && is_worth_turning(problem, operand, rules[0].layout))
     add(repacked_rule(dtype, LayoutRule::any));
@@ -140,7 +152,8 @@ OperandRule find_addend(const GemmProblem& problem, const OperandRule& out) {
 OperandRule nearest_input(const GemmProblem& problem, OperandOf operand) {
   std::array<OperandRule, 2> rules;
   const auto fitting = find_inputs(problem, operand, rules);
-  return fitting.empty() ? repacked_rule(problem.a.dtype, LayoutRule::any) : fitting.front();
+  const DType dtype = operand == &OperandRules::a ? problem.a.dtype : problem.b.dtype;
+  return fitting.empty() ? repacked_rule(dtype, LayoutRule::any) : fitting.front();
 }
 
 // The rules of a convolution, whatever its out is.
@@ -149,8 +162,17 @@ OperandRules conv_rules(const GemmProblem& problem) {
   return {.a = a, .b = b, .c = {}, .out = repacked_rule(problem.out.dtype, LayoutRule::any)};
 }
 
-// Why no layout fits: the failure of the least demanding rules.
+// Why no layout fits: codes that TMA cannot load with k adjacent, or the failure of the least
+// demanding rules.
 std::string find_layout_failure(const GemmProblem& problem) {
+  for (const OperandOf operand : {&OperandRules::a, &OperandRules::b}) {
+    std::array<OperandRule, 2> rules;
+    if (has_codes(problem, operand) && find_inputs(problem, operand, rules).empty())
+      return fmt::format(
+          "{}: expected codes with k adjacent, in {} aligned to {} bytes, got other strides",
+          operand == &OperandRules::a ? "A" : "B", operand == &OperandRules::a ? "rows" : "columns",
+          widest_access);
+  }
   return find_misfit(OperandRules{.a = nearest_input(problem, &OperandRules::a),
                                   .b = nearest_input(problem, &OperandRules::b),
                                   .c = {},
@@ -169,12 +191,16 @@ std::string find_sm90_type_failure(const Query& query) {
   if (!sm90_products_of(problem)) {
     return fmt::format(
         "types: expected A and B both float16 or bfloat16, 8-bit integers with int32 accumulators, "
-        "8-bit floats, or float32 with math=tf32, tf32x3, bf16x3, bf16x6 or bf16x9, got {} and {} "
-        "with accumulators of {} and math={}",
+        "8-bit floats, float32 with math=tf32, tf32x3, bf16x3, bf16x6 or bf16x9, or codes of 4 or "
+        "8 "
+        "bits beside float16 or bfloat16, got {} and {} with accumulators of {} and math={}",
         name(problem.a.dtype), name(problem.b.dtype), name(problem.accumulator),
         name(problem.math));
   }
-  failure = find_output_failure(sm90_outputs(problem.a.dtype), problem);
+  if (problem.convolution && is_mixed_sm90(problem.a.dtype, problem.b.dtype))
+    return fmt::format("types: expected equal types in a convolution, got {} times {}",
+                       name(problem.a.dtype), name(problem.b.dtype));
+  failure = find_output_failure(sm90_outputs(problem.a.dtype, problem.b.dtype), problem);
   return failure.empty() ? find_sm90_scale_failure(problem) : failure;
 }
 
@@ -263,7 +289,8 @@ namespace {
 
 // Elements of k in one stage.
 std::int64_t k_of_stage(const GemmProblem& problem) {
-  return abi::sm90_swizzle_bytes / static_cast<std::int64_t>(byte_width(problem.a.dtype));
+  const std::size_t wider = std::max(byte_width(problem.a.dtype), byte_width(problem.b.dtype));
+  return abi::sm90_swizzle_bytes / static_cast<std::int64_t>(wider);
 }
 
 }  // namespace

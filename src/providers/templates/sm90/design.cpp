@@ -56,9 +56,35 @@ int dimensions_of(const Sm90Tile& tile) noexcept {
 
 }  // namespace
 
-std::span<const Sm90Products> sm90_products() noexcept {
+bool decodes_a_sm90(DType a, DType b) noexcept {
+  return abi::is_code(abi_type(a)) && abi::is_half(abi_type(b));
+}
+bool is_mixed_sm90(DType a, DType b) noexcept {
+  return decodes_a_sm90(a, b) || decodes_a_sm90(b, a);
+}
+
+namespace {
+
+constexpr DType code_types[] = {DType::int8, DType::uint8, DType::float8_e4m3fn, DType::float8_e5m2,
+                                DType::int4, DType::uint4, DType::float4_e2m1fn};
+constexpr DType half_types[] = {DType::bfloat16, DType::float16};
+
+// Products of codes and 16-bit floats in either order.
+constexpr auto mixed_products = [] {
+  std::array<Sm90Products, 2 * std::size(code_types) * std::size(half_types)> all{};
+  std::size_t count = 0;
+  for (const DType half : half_types) {
+    for (const DType code : code_types) {
+      all[count++] = {half, code, DType::float32, Math::native};
+      all[count++] = {code, half, DType::float32, Math::native};
+    }
+  }
+  return all;
+}();
+
+constexpr auto like_products = [] {
   using enum DType;
-  static constexpr auto all = std::to_array<Sm90Products>({
+  return std::to_array<Sm90Products>({
       {bfloat16, bfloat16, float32, Math::native},
       {float16, float16, float32, Math::native},
       {float16, float16, float16, Math::native},
@@ -84,12 +110,23 @@ std::span<const Sm90Products> sm90_products() noexcept {
       {float8_e5m2, float8_e4m3fn, float32, Math::fp8_fast},
       {float8_e5m2, float8_e5m2, float32, Math::fp8_fast},
   });
+}();
+
+}  // namespace
+
+std::span<const Sm90Products> sm90_products() noexcept {
+  static constexpr auto all = [] {
+    std::array<Sm90Products, std::size(like_products) + std::size(mixed_products)> both{};
+    std::ranges::copy(mixed_products, std::ranges::copy(like_products, both.begin()).out);
+    return both;
+  }();
   return all;
 }
 
 std::optional<Sm90Products> sm90_products_of(const GemmProblem& problem) noexcept {
   const DType a = problem.a.dtype;
-  const bool is_byte_float = is_floating(a) && bit_width(a) == 8;
+  const bool is_byte_float =
+      is_floating(a) && bit_width(a) == 8 && !is_mixed_sm90(a, problem.b.dtype);
   const Math math =
       is_byte_float && problem.math == Math::native ? Math::fp8_promoted : problem.math;
   const Sm90Products products{a, problem.b.dtype, problem.accumulator, math};
@@ -97,9 +134,10 @@ std::optional<Sm90Products> sm90_products_of(const GemmProblem& problem) noexcep
   return std::ranges::find(all, products) == all.end() ? std::nullopt : std::optional(products);
 }
 
-std::span<const DType> sm90_outputs(DType input) noexcept {
-  if (is_integer(input)) return integer_outputs;
-  return std::span(float_outputs).first(bit_width(input) == 8 ? 5 : 3);
+std::span<const DType> sm90_outputs(DType a, DType b) noexcept {
+  const bool is_mixed = is_mixed_sm90(a, b);
+  if (!is_mixed && is_integer(a)) return integer_outputs;
+  return std::span(float_outputs).first(!is_mixed && bit_width(a) == 8 ? 5 : 3);
 }
 
 bool is_turned(const OperandRules& rules) noexcept {
@@ -118,6 +156,8 @@ bool is_k_major_b(const OperandRules& rules) noexcept { return rules.b.layout !=
 // If both operands could go through registers, the layout of out decides.
 bool is_turned(const OperandRules& rules, const Sm90Tile& tile) noexcept {
   const bool turned = is_turned(rules);
+  if (is_mixed_sm90(rules.a.dtype, rules.b.dtype))
+    return decodes_a_sm90(rules.b.dtype, rules.a.dtype);
   if (!tile.by_registers) return turned;
   const bool is_k_major = turned ? is_k_major_b(rules) : is_k_major_a(rules);
   return is_k_major ? !turned : turned;
@@ -132,7 +172,7 @@ bool has_adjacent_rows(const OperandRules& rules, const Sm90Tile& tile) noexcept
 }
 
 bool can_store(const OperandRules& rules, const Sm90Tile& tile) noexcept {
-  return !has_adjacent_rows(rules, tile) ||
+  return !has_adjacent_rows(rules, tile) || is_mixed_sm90(rules.a.dtype, rules.b.dtype) ||
          (rules.out.layout != LayoutRule::any &&
           rules.out.alignment >= 2 * byte_width(rules.out.dtype));
 }
@@ -226,7 +266,7 @@ abi::Sm90Design with_program(abi::Sm90Design design, const ProgramTensors& tenso
 abi::Sm90Design sm90_design(const Kernel& kernel) {
   const abi::Sm90Design design = sm90_design(kernel.operands(), sm90_tile(kernel));
   if (kernel.epilogue() == default_epilogue) return design;
-  return with_program(design, program_tensors(kernel.epilogue(), is_turned(kernel.operands())));
+  return with_program(design, program_tensors(kernel.epilogue(), is_turned(kernel)));
 }
 
 Sm90Tile sm90_tile(const Kernel& kernel) noexcept { return kernel.design().as<Sm90Tile>(); }

@@ -94,8 +94,8 @@ struct Sm90Tile {
   // How blocks split the k of a tile through the workspace, and in how many slices; 1 for a stream.
   std::uint8_t slices = 1;
   abi::SplitMode split = abi::SplitMode::none;
-  // True if an operand that wgmma takes only K-major goes through registers: the one that is A in
-  // the kernel (`is_turned`).
+  // True if an operand goes through registers, which is A in the kernel (`is_turned`): one that
+  // wgmma takes only K-major, or codes.
   bool by_registers = false;
   Sm90Form form = Sm90Form::strided;
   // The scales of blocks along k: what a stage has of them, and how many k share theirs.
@@ -130,7 +130,7 @@ struct Sm90Tile {
 static_assert(sizeof(Sm90Tile) == 18);
 
 // Discovery offers the same tiles for all rules of a class; they have the same bytes and registers.
-inline constexpr std::size_t sm90_tile_class_count = 1152;
+inline constexpr std::size_t sm90_tile_class_count = 1920;
 std::size_t sm90_tile_class(const OperandRules& rules) noexcept;
 // Rules that belong to a class.
 OperandRules sm90_rules_of_class(std::size_t index) noexcept;
@@ -173,8 +173,13 @@ struct Sm90Products {
 std::span<const Sm90Products> sm90_products() noexcept;
 // The types of a problem. 8-bit floats are promoted by default.
 std::optional<Sm90Products> sm90_products_of(const GemmProblem& problem) noexcept;
-// Types of out and C, by the type of A.
-std::span<const DType> sm90_outputs(DType input) noexcept;
+// Types of out and C, by the types of A and B.
+std::span<const DType> sm90_outputs(DType a, DType b) noexcept;
+
+// True if one operand has codes that are decoded to the other one's type, a 16-bit float; and if
+// that is A.
+bool is_mixed_sm90(DType a, DType b) noexcept;
+bool decodes_a_sm90(DType a, DType b) noexcept;
 
 // The rules of a kernel for lists: threads store to out, and read elements of C.
 OperandRules listed_rules(OperandRules rules) noexcept;

@@ -115,18 +115,26 @@ void match_default(const Family& family, const Query& query, const OperandRules&
 // Adds the kernels with a register operand, which may transpose the product.
 void match_registers(const Family& family, const Query& query, const OperandRules& rules,
                      std::vector<RankedKernel>& kernels) {
-  if (query.problem.convolution) return;
+  const EpilogueId epilogue = query.problem.epilogue;
+  const bool is_mixed = is_mixed_sm90(rules.a.dtype, rules.b.dtype);
+  if (query.problem.convolution || (epilogue != default_epilogue && !is_mixed)) return;
   const auto candidates = sm90_register_candidates(rules);
   if (candidates.empty() || !can_store(rules, candidates.front().tile)) return;
   const bool turned = is_turned(rules, candidates.front().tile);
   const Sm90Prediction prediction(query.problem, rules, query.device, turned);
   const Sm90Extents extents = extents_of(turned, query.problem);
   const Sm90Form form = form_for(query.problem);
+  const ProgramFit fit(query.problem, rules, turned);
   const auto add = [&](const Sm90Candidate& candidate) {
     Sm90Tile tile = candidate.tile;
     tile.form = form;
-    kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), default_epilogue),
-                         prediction.microseconds(candidate));
+    if (epilogue != default_epilogue) {
+      if (!candidate.has_room_for_programs) return;
+      tile.stages = static_cast<std::uint8_t>(fit.stages(candidate));
+      if (tile.stages == 0) return;
+    }
+    kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), epilogue),
+                         prediction.microseconds(candidate, tile.stages));
   };
   const bool has_scales = operation::has_companions(query.problem);
   for (const Sm90Candidate& candidate : candidates) {
@@ -204,8 +212,8 @@ void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) c
   const auto match_rules =
       query.problem.epilogue == default_epilogue ? match_default : match_program;
   for (const OperandRules& rules : FittingLayouts(query.problem)) {
-    match_rules(*this, query, rules, kernels);
-    if (query.problem.epilogue == default_epilogue) match_registers(*this, query, rules, kernels);
+    if (!is_mixed_sm90(rules.a.dtype, rules.b.dtype)) match_rules(*this, query, rules, kernels);
+    match_registers(*this, query, rules, kernels);
   }
 }
 
@@ -223,7 +231,7 @@ Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
     if (Status status = kernel::refuse_pointers(problem); !status) return status;
   }
   misfit = find_misfit(list_tma_inputs(problem, rules, sm90_design(kernel),
-                                       program_tensors(problem.epilogue, is_turned(rules))),
+                                       program_tensors(problem.epilogue, is_turned(rules, tile))),
                        problem.epilogue);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
   if (!tile.has_groups() &&
@@ -271,10 +279,13 @@ void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) cons
     }
   };
   for (const Sm90Products& products : sm90_products()) {
-    const auto outputs = sm90_outputs(products.a);
+    const auto outputs = sm90_outputs(products.a, products.b);
     for (const DType out : outputs) {
       add_layouts(products, out, std::nullopt);
-      for (const DType c : outputs) add_layouts(products, out, c);
+      // Beside codes, only the C that problems most often have.
+      const bool is_mixed = is_mixed_sm90(products.a, products.b);
+      for (const DType c : outputs)
+        if (!is_mixed || c == out) add_layouts(products, out, c);
     }
   }
 }
@@ -304,7 +315,10 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
   if (std::string repacked = repacked_text(kernel.operands()); !repacked.empty())
     fields.push_back({"repacked", std::move(repacked)});
   if (std::string operand = register_text(kernel.operands(), tile); !operand.empty())
-    fields.push_back({"through_registers", std::move(operand)});
+    fields.push_back({is_mixed_sm90(kernel.operands().a.dtype, kernel.operands().b.dtype)
+                          ? "decoded"
+                          : "through_registers",
+                      std::move(operand)});
   if (tile.is_convolution()) {
     const abi::Sm90Design design = sm90_design(kernel);
     fields.push_back({"convolution", std::string(gemmery::name(kind_of(design)))});

@@ -124,7 +124,8 @@ double padding_factor(const GemmProblem& average, const GroupTileExtents& tile) 
 }
 
 int tile_k_of(const OperandRules& rules) {
-  return abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.a.dtype));
+  return abi::sm90_swizzle_bytes /
+         static_cast<int>(std::max(byte_width(rules.a.dtype), byte_width(rules.b.dtype)));
 }
 
 // The candidate with the stages that fit into shared memory beside the gathered rows' numbers.

@@ -35,13 +35,22 @@ struct TileSide {
   int extent;  // of the tile
   int atom;    // abi::atom_extent, which equals the k of a stage
   bool is_shared;
+  int line_bytes;  // of a row of a K-major tile
+  int line;        // the same in elements of its map
 };
 
 TileSide a_side(const abi::Sm90Design& design) {
-  return {design.a_major, design.tile_m, abi::atom_extent(design), design.cluster_n > 1};
+  const int line_bytes = abi::a_line_bytes(design);
+  return {design.a_major,
+          design.tile_m,
+          abi::atom_extent(design),
+          design.cluster_n > 1,
+          line_bytes,
+          abi::decodes_a(design) ? line_bytes : abi::atom_extent(design)};
 }
 TileSide b_side(const abi::Sm90Design& design) {
-  return {design.b_major, design.tile_n, abi::atom_extent(design), design.cluster_m > 1};
+  return {design.b_major,       design.tile_n,           abi::atom_extent(design),
+          design.cluster_m > 1, abi::sm90_swizzle_bytes, abi::atom_extent(design)};
 }
 
 // The box of one copy of an operand: rows of a K-major tile; or an atom of all k, or of half of
@@ -49,7 +58,7 @@ TileSide b_side(const abi::Sm90Design& design) {
 TmaBox operand_box(const TileSide& side) {
   const int k = side.is_shared ? side.atom / 2 : side.atom;
   return {
-      .adjacent = side.atom,
+      .adjacent = side.line,
       .other = side.major == abi::Major::k ? abi::rows_per_copy(side.extent, side.is_shared) : k};
 }
 
@@ -108,13 +117,13 @@ struct StageCopies {
 // A K-major operand with fewer rows than its tile is loaded without the missing rows if one copy
 // loads all.
 StageCopies stage_copies(const TileSide& side, unsigned extent) {
-  StageCopies copies{
-      .box = operand_box(side),
-      .bytes = static_cast<unsigned>(abi::operand_stage_bytes(side.major, side.extent, side.atom))};
+  StageCopies copies{.box = operand_box(side),
+                     .bytes = static_cast<unsigned>(abi::operand_stage_bytes(
+                         side.major, side.extent, side.atom, side.line_bytes))};
   const bool is_one_copy = side.major == abi::Major::k && copies.box.other == side.extent;
   if (is_one_copy && extent < static_cast<unsigned>(side.extent)) {
     copies.box.other = static_cast<int>(std::max(extent, 1U));
-    copies.bytes = static_cast<unsigned>(copies.box.other * abi::sm90_swizzle_bytes);
+    copies.bytes = static_cast<unsigned>(copies.box.other * side.line_bytes);
   }
   return copies;
 }
@@ -153,8 +162,9 @@ void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& desi
     const void* const out = aligned_down(arguments.out().data());
     params.k_blocks = 1;
     params.first_k = 1 << 30;
-    params.a = encode(out, problem.a.dtype, least, a_copies.box);
-    params.b = encode(out, problem.a.dtype, least, b_copies.box);
+    const auto [first, second] = sides_of(problem, request.kernel);
+    params.a = encode(out, first.rule.dtype, least, a_copies.box);
+    params.b = encode(out, second.rule.dtype, least, b_copies.box);
     return;
   }
   const unsigned k_blocks = abi::tiles_along(static_cast<unsigned>(problem.k), abi::tile_k(design));
@@ -293,7 +303,8 @@ void append_input_maps(const runtime::PackRequest& request, const abi::Sm90Desig
                        runtime::LaunchPlan& plan) {
   const GemmArguments& arguments = request.arguments;
   const OperandRules& rules = request.kernel.operands();
-  const ProgramTensors tensors = program_tensors(request.kernel.epilogue(), is_turned(rules));
+  const ProgramTensors tensors =
+      program_tensors(request.kernel.epilogue(), is_turned(request.kernel));
   const TmaBox box{.adjacent = abi::staging_columns(design), .other = abi::sm90_warp_rows};
   for (const TmaInput& input : list_tma_inputs(arguments.problem(), rules, design, tensors)) {
     const Tensor& tensor = std::get<Tensor>(arguments.epilogue_operands()[input.operand].value);
@@ -329,8 +340,7 @@ void append_program(const runtime::PackRequest& request, const abi::Sm90Design& 
   if (request.kernel.epilogue() == default_epilogue) return;
   const GemmArguments& arguments = request.arguments;
   const Sm90Extents extents = extents_of(is_turned(request.kernel), arguments.problem());
-  append_epilogue_parameters(arguments, request.kernel.epilogue(),
-                             is_turned(request.kernel.operands()),
+  append_epilogue_parameters(arguments, request.kernel.epilogue(), is_turned(request.kernel),
                              regions_of(design, extents, request, blocks), plan);
   append_input_maps(request, design, plan);
 }

@@ -16,8 +16,9 @@ bool is_sm90_rule(const OperandRule& rule) {
   return rule.layout != LayoutRule::any && rule.alignment == widest_access;
 }
 
-bool is_output_type(DType dtype, DType input) {
-  return std::ranges::find(sm90_outputs(input), dtype) != sm90_outputs(input).end();
+bool is_output_type(DType dtype, const OperandRules& rules) {
+  const auto outputs = sm90_outputs(rules.a.dtype, rules.b.dtype);
+  return std::ranges::find(outputs, dtype) != outputs.end();
 }
 
 // True for the rules of out: stored by TMA, or by threads to adjacent elements of less alignment or
@@ -40,14 +41,21 @@ bool is_input_rule(const OperandRule& rule) {
   return is_sm90_rule(rule) || rule == repacked_rule(rule.dtype, rule.layout);
 }
 
+// Codes are K-major as they are.
+bool are_input_rules(const OperandRules& rules) {
+  if (decodes_a_sm90(rules.a.dtype, rules.b.dtype))
+    return is_sm90_rule(rules.a) && rules.a.layout == LayoutRule::row && is_input_rule(rules.b);
+  if (decodes_a_sm90(rules.b.dtype, rules.a.dtype))
+    return is_sm90_rule(rules.b) && rules.b.layout == LayoutRule::column && is_input_rule(rules.a);
+  return is_input_rule(rules.a) && is_input_rule(rules.b);
+}
+
 bool is_served(const OperandRules& rules) {
   const Sm90Products products{rules.a.dtype, rules.b.dtype, rules.accumulator, rules.math};
   const auto all = sm90_products();
-  return std::ranges::find(all, products) != all.end() && is_input_rule(rules.a) &&
-         is_input_rule(rules.b) && is_output_rule(rules.out) &&
-         is_output_type(rules.out.dtype, rules.a.dtype) &&
-         (!rules.has_c ||
-          (is_c_rule(rules.c, rules.out) && is_output_type(rules.c.dtype, rules.a.dtype)));
+  return std::ranges::find(all, products) != all.end() && are_input_rules(rules) &&
+         is_output_rule(rules.out) && is_output_type(rules.out.dtype, rules) &&
+         (!rules.has_c || (is_c_rule(rules.c, rules.out) && is_output_type(rules.c.dtype, rules)));
 }
 
 // The word for the math of a kernel; empty for the default of its types.
@@ -300,10 +308,11 @@ std::optional<GemmNameParts> read_sm90_parts(std::string_view name) {
 
 namespace {
 
-// True if the register operand is the one that the name says, for the default program.
+// True if the register operand is the one that the name says, for the default program or for codes.
 bool is_register_kernel(const GemmNameParts& parts, std::string_view word, const Sm90Tile& tile) {
-  return parts.epilogue == default_epilogue && word == "reg" + register_text(parts.rules, tile) &&
-         can_store(parts.rules, tile);
+  return (parts.epilogue == default_epilogue ||
+          is_mixed_sm90(parts.rules.a.dtype, parts.rules.b.dtype)) &&
+         word == "reg" + register_text(parts.rules, tile) && can_store(parts.rules, tile);
 }
 
 }  // namespace
@@ -332,7 +341,7 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
   if (!is_legal(name_parts->rules, *tile)) return std::nullopt;
   const abi::Sm90Design design = sm90_design(name_parts->rules, *tile);
   const ProgramTensors tensors =
-      program_tensors(name_parts->epilogue, is_turned(name_parts->rules));
+      program_tensors(name_parts->epilogue, is_turned(name_parts->rules, *tile));
   if (!abi::is_legal(with_program(design, tensors)) ||
       (tile->adds_vector && !has_vector_addend(tensors, design)))
     return std::nullopt;

@@ -32,8 +32,8 @@ int transposed_bytes(const abi::Sm90Design& design) noexcept {
 
 // The products of the parts of split operands, relative to one product of whole operands.
 double products_of(const abi::Sm90Design& design) noexcept {
-  const int bytes = abi::bytes_of(abi::multiplied_type(design.math, design.a));
-  return 1.0 * abi::product_count(design.math) * bytes / abi::bytes_of(design.a);
+  const int bytes = abi::bytes_of(abi::multiplied_type(design.math, design.b));
+  return 1.0 * abi::product_count(design.math) * bytes / abi::bytes_of(design.b);
 }
 
 model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {

@@ -13,9 +13,9 @@ namespace gemmery::templates {
 namespace {
 
 abi::TmaInputs tma_inputs_of(const ProgramTensors& tensors, int staging_columns,
-                             bool scatters_rows) {
+                             bool takes_tma_inputs) {
   return abi::tma_inputs(tensors.inputs.data(), static_cast<int>(tensors.inputs.size()),
-                         staging_columns, scatters_rows);
+                         staging_columns, takes_tma_inputs);
 }
 
 // Operations that need many registers at a time, with ten or more instructions each.
@@ -62,7 +62,8 @@ std::vector<TmaInput> list_tma_inputs(const GemmProblem& problem, const OperandR
                                       const abi::Sm90Design& design,
                                       const ProgramTensors& tensors) {
   return list_inputs(problem, rules,
-                     tma_inputs_of(tensors, abi::staging_columns(design), design.scatters_rows),
+                     tma_inputs_of(tensors, abi::staging_columns(design),
+                                   abi::StoredShare(design).takes_tma_inputs()),
                      tensors);
 }
 
@@ -76,8 +77,12 @@ std::string find_misfit(const std::vector<TmaInput>& inputs, EpilogueId epilogue
 }
 
 ProgramFit::ProgramFit(const GemmProblem& problem, const OperandRules& rules)
-    : tensors_(program_tensors(problem.epilogue, is_turned(rules))),
+    : ProgramFit(problem, rules, is_turned(rules)) {}
+
+ProgramFit::ProgramFit(const GemmProblem& problem, const OperandRules& rules, bool turned)
+    : tensors_(program_tensors(problem.epilogue, turned)),
       operand_(static_cast<abi::DType>(rules.a.dtype)),
+      has_row_pairs_(turned != is_turned(rules)),
       scatters_rows_(problem.groups && problem.groups->scatter.are_used()) {
   // The widths among which abi::staging_columns selects.
   const int widest = abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.out.dtype));
@@ -87,7 +92,8 @@ ProgramFit::ProgramFit(const GemmProblem& problem, const OperandRules& rules)
 
 ProgramFit::Width ProgramFit::width_of(int staging_columns, const GemmProblem& problem,
                                        const OperandRules& rules) const {
-  const abi::TmaInputs by_tma = tma_inputs_of(tensors_, staging_columns, scatters_rows_);
+  const abi::TmaInputs by_tma =
+      tma_inputs_of(tensors_, staging_columns, !scatters_rows_ && !has_row_pairs_);
   return {.staging_columns = staging_columns,
           .is_walked =
               find_misfit(list_inputs(problem, rules, by_tma, tensors_), problem.epilogue).empty(),
@@ -101,6 +107,7 @@ int ProgramFit::stages(const Sm90Candidate& candidate) const noexcept {
   if (!width.is_walked || (!candidate.has_room_beside_sums && !width.is_light)) return 0;
   abi::StoredShare share = candidate.share;
   share.scatters_rows = scatters_rows_;
+  share.has_row_pairs = has_row_pairs_;
   share.operand = operand_;  // a candidate is of a class, whose operands are of either type
   if (share.adds_vector && !has_vector_addend(tensors_, share)) return 0;
   const int bytes = program_bytes(tensors_, share);

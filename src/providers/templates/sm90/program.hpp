@@ -33,6 +33,8 @@ std::string find_misfit(const std::vector<TmaInput>& inputs, EpilogueId epilogue
 class ProgramFit {
  public:
   ProgramFit(const GemmProblem& problem, const OperandRules& rules);
+  // The same if the kernel computes out^T or not (`turned`), whatever the layout of out is.
+  ProgramFit(const GemmProblem& problem, const OperandRules& rules, bool turned);
 
   // The stages that fit beside the program's shared memory; 0 if fewer than two fit, registers do
   // not suffice, or TMA cannot load an input that it would have to load.
@@ -49,6 +51,7 @@ class ProgramFit {
 
   ProgramTensors tensors_;
   abi::DType operand_;
+  bool has_row_pairs_;
   bool scatters_rows_;
   std::array<Width, 3> widths_;
 };

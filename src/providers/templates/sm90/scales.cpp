@@ -64,6 +64,8 @@ void set_scales(const OperandCompanions& types, const BoundCompanions& memory, s
 
 std::string find_sm90_scale_failure(const GemmProblem& problem) {
   if (!operation::has_companions(problem)) return {};
+  if (is_mixed_sm90(problem.a.dtype, problem.b.dtype))
+    return "scales: expected those that do not vary along k beside codes, got blocks along k";
   if (!is_byte_float(problem.a.dtype) || !is_byte_float(problem.b.dtype))
     return fmt::format(
         "scales: expected those of blocks along k beside 8-bit floats, got {} and {}",

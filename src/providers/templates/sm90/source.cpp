@@ -122,9 +122,10 @@ std::string_view accumulator_word(abi::DType dtype) {
 }
 
 // The operands after the predicate: scales of A and B, and which of them is not K-major.
-std::string_view tail_of(abi::DType operand) {
+std::string_view tail_of(abi::DType operand, bool is_a_by_registers) {
   if (abi::is_integer(operand)) return "";
-  return abi::takes_any_major(operand) ? ", 1, 1, %4, %5" : ", 1, 1";
+  if (!abi::takes_any_major(operand)) return ", 1, 1";
+  return is_a_by_registers ? ", 1, 1, %7" : ", 1, 1, %4, %5";
 }
 
 // Quotes a text, in lines of source.
@@ -140,7 +141,7 @@ std::string quoted_lines(const std::string& text) {
 // of one block of rows.
 std::string wgmma_text(const abi::Sm90Design& d) {
   const int registers = abi::accumulator_registers(d) / abi::blocks_per_consumer(d);
-  const abi::DType a = abi::multiplied_type(d.math, d.a);
+  const abi::DType a = abi::multiplied_a(d);
   const std::string_view block = d.a_by_registers ? "%6" : "%3";
   std::string sums = fmt::format("sum{}_0", block);
   for (int index = 1; index < registers; ++index) sums += fmt::format(", sum{}_{}", block, index);
@@ -149,7 +150,7 @@ std::string wgmma_text(const abi::Sm90Design& d) {
       abi::columns_per_consumer(d), 32 / abi::bytes_of(a), accumulator_word(d.accumulator),
       operand_word(a), operand_word(abi::multiplied_type(d.math, d.b)),
       d.math == abi::MmaMath::saturate ? ".satfinite" : "", sums,
-      d.a_by_registers ? "{%0, %1, %2, %3}, %4" : "%0, %1", tail_of(a));
+      d.a_by_registers ? "{%0, %1, %2, %3}, %4" : "%0, %1", tail_of(a, d.a_by_registers));
   return fmt::format("#define GEMMERY_WGMMA{}{}\n", d.a_by_registers ? "_BY_REGISTERS" : "",
                      quoted_lines(text));
 }
@@ -190,7 +191,8 @@ std::string phase_includes(const abi::Sm90Design& design) {
       {design.split_k > 1, "pipeline/split_sums"},
       {abi::transposes_a(design) || abi::transposes_b(design), "gemm/sm90_transpose"},
       {abi::splits_operands(design.math), "gemm/sm90_operand_parts"},
-      {design.a_by_registers, "copy/register_operand"},
+      {design.a_by_registers && !abi::decodes_a(design), "copy/register_operand"},
+      {abi::decodes_a(design), "copy/decoded_operand"},
       {design.has_adjacent_rows, "epilogue/row_pair_store"}};
   std::string text;
   for (const auto& [is_needed, header] : phases)

@@ -154,6 +154,34 @@ std::vector<Sm90Tile> list_register_tiles(const OperandRules& rules) {
   return tiles;
 }
 
+// Tiles whose rows are codes: large ones, and those for few columns, which read codes once.
+std::vector<Sm90Tile> list_code_tiles(const OperandRules& rules) {
+  struct Shape {
+    std::uint16_t m;
+    std::uint16_t n;
+  };
+  constexpr Shape shapes[] = {{256, 128}, {128, 256}, {256, 96}, {192, 128}, {128, 192},
+                              {128, 128}, {128, 96},  {256, 64}, {128, 64},  {128, 32},
+                              {128, 16},  {64, 256},  {64, 192}, {64, 128},  {64, 96},
+                              {64, 64},   {64, 48},   {64, 32},  {64, 16}};
+  std::vector<Sm90Tile> tiles;
+  for (const Shape& shape : shapes) {
+    for (const auto& cluster : clusters) {
+      for (const abi::Schedule schedule : {abi::Schedule::cooperative, abi::Schedule::ping_pong}) {
+        Sm90Tile tile{.m = shape.m,
+                      .n = shape.n,
+                      .cluster_m = cluster[0],
+                      .cluster_n = cluster[1],
+                      .stages = 0,
+                      .schedule = schedule};
+        tile.by_registers = true;
+        add_legal(rules, tile, tiles);
+      }
+    }
+  }
+  return tiles;
+}
+
 // Tiles of groups: large ones, and those that waste little of groups of few rows or columns.
 std::vector<Sm90Tile> list_group_tiles(const OperandRules& rules) {
   struct Shape {
@@ -175,7 +203,7 @@ std::vector<Sm90Tile> list_group_tiles(const OperandRules& rules) {
 // What determines which tiles are legal and how many stages fit: the width of A and B, the type and
 // math of the accumulation, the widths of out and C (0 if none is read), and the majors.
 struct TileClass {
-  std::size_t input;  // 0 to 2: 8, 16, 32 bits
+  std::size_t input;  // 0 to 2: 8, 16, 32 bits; 3 and 4: codes of 8 and 4 bits beside 16 bits
   std::size_t sums;   // accumulation and, for split operands, math: an index of `sums_of`
   std::size_t out;    // as input
   std::size_t c;      // as input and 1, or 0
@@ -194,9 +222,14 @@ constexpr SumsOf sums_of[] = {{DType::float32, Math::native}, {DType::float16, M
                               {DType::float32, Math::bf16x6}, {DType::float32, Math::bf16x9}};
 constexpr std::size_t sums_count = std::size(sums_of);
 constexpr std::size_t width_count = 3;
+constexpr std::size_t input_count = width_count + 2;
 
 std::size_t width_class(abi::DType dtype) noexcept {
   return static_cast<std::size_t>(abi::bytes_of(dtype) / 2);
+}
+std::size_t input_class(const abi::Sm90Design& design) noexcept {
+  if (!abi::decodes_a(design)) return width_class(design.a);
+  return abi::bits_of(design.a) == 8 ? width_count : width_count + 1;
 }
 
 std::size_t index_of(const TileClass& c) noexcept {
@@ -205,7 +238,7 @@ std::size_t index_of(const TileClass& c) noexcept {
   return types * 4 + (c.is_a_k_major ? 2 : 0) + (c.is_b_k_major ? 1 : 0);
 }
 static_assert(sm90_tile_class_count ==
-              width_count * sums_count * width_count * (width_count + 1) * 4);
+              input_count * sums_count * width_count * (width_count + 1) * 4);
 
 TileClass class_of_index(std::size_t index) noexcept {
   const std::size_t types = index / 4;
@@ -234,7 +267,7 @@ std::size_t sm90_tile_class(const OperandRules& rules) noexcept {
   const Math math = abi::is_promoted(design) ? rules.math : Math::native;
   std::size_t sums = 0;
   while (sums_of[sums].accumulator != rules.accumulator || sums_of[sums].math != math) ++sums;
-  return index_of({.input = width_class(design.a),
+  return index_of({.input = input_class(design),
                    .sums = sums,
                    .out = width_class(design.out),
                    .c = design.has_c ? 1 + width_class(design.c) : 0,
@@ -246,21 +279,24 @@ OperandRules sm90_rules_of_class(std::size_t index) noexcept {
   const TileClass tile_class = class_of_index(index);
   const SumsOf& sums = sums_of[tile_class.sums];
   const bool is_integer = sums.accumulator == DType::int32;
-  const DType floats[] = {DType::float8_e4m3fn, DType::float16, DType::float32};
-  const DType integers[] = {DType::int8, DType::float16, DType::int32};
+  const DType floats[] = {DType::float8_e4m3fn, DType::float16, DType::float32, DType::int8,
+                          DType::int4};
+  const DType integers[] = {DType::int8, DType::float16, DType::int32, DType::int8, DType::int4};
   const auto& types = is_integer ? integers : floats;
+  const bool has_codes = tile_class.input >= width_count;
   const auto rule = [](DType dtype, bool is_row) {
     return OperandRule{.dtype = dtype,
                        .layout = is_row ? LayoutRule::row : LayoutRule::column,
                        .alignment = widest_access};
   };
-  OperandRules rules{.a = rule(types[tile_class.input], tile_class.is_a_k_major),
-                     .b = rule(types[tile_class.input], !tile_class.is_b_k_major),
-                     .c = {},
-                     .out = rule(types[tile_class.out], true),
-                     .accumulator = sums.accumulator,
-                     .math = sums.math,
-                     .has_c = tile_class.c > 0};
+  OperandRules rules{
+      .a = rule(types[tile_class.input], tile_class.is_a_k_major),
+      .b = rule(has_codes ? DType::float16 : types[tile_class.input], !tile_class.is_b_k_major),
+      .c = {},
+      .out = rule(types[tile_class.out], true),
+      .accumulator = sums.accumulator,
+      .math = sums.math,
+      .has_c = tile_class.c > 0};
   if (rules.has_c) rules.c = rule(types[tile_class.c - 1], true);
   if (tile_class.input == 2 && sums.math == Math::native) rules.math = Math::tf32;
   return rules;
@@ -300,9 +336,13 @@ std::span<const Sm90Tile> sm90_group_tiles(const OperandRules& rules) noexcept {
 }
 
 std::span<const Sm90Tile> sm90_register_tiles(const OperandRules& rules) noexcept {
-  if (byte_width(rules.a.dtype) != 1) return {};
+  if (byte_width(rules.a.dtype) != 1 && byte_width(rules.b.dtype) != 1) return {};
   static auto* const table = new TileTable;
-  return tiles_of(*table, list_register_tiles, rules);
+  const auto list = [](const OperandRules& of_class) {
+    return is_mixed_sm90(of_class.a.dtype, of_class.b.dtype) ? list_code_tiles(of_class)
+                                                             : list_register_tiles(of_class);
+  };
+  return tiles_of(*table, list, rules);
 }
 
 }  // namespace gemmery::templates

@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 
 #include "core/number.hpp"
+#include "tests/providers/templates/every_code.hpp"
 #include "tests/support/random_seed.hpp"
 #include "tests/support/with_nvrtc.hpp"
 
@@ -41,90 +42,29 @@ bool is_soak() {
   return text != nullptr && std::string_view(text) == "1";
 }
 
-// Bytes on a device.
-Buffer on_device(const std::vector<std::uint8_t>& bytes, Stream stream) {
-  Buffer buffer(bytes.size(), stream);
-  copy(buffer.data(), stream.device(), bytes.data(), Device::cpu(), bytes.size(), stream);
-  return buffer;
-}
+using tests::expect_every_code;
+using tests::on_device;
 
-// A row of 64 k for each code of a type, at each place of a register: zeros but for the code.
-struct OneCodeEach {
-  static constexpr std::int64_t k = 64;
-  DType code;
-  std::int64_t rows;
-
-  explicit OneCodeEach(DType dtype) : code(dtype), rows((1 << bit_width(dtype)) * 8) {}
-  std::uint32_t code_of(std::int64_t row) const {
-    return static_cast<std::uint32_t>(row & ((1 << bit_width(code)) - 1));
-  }
-  std::vector<std::uint8_t> bytes() const {
-    std::vector<std::uint8_t> all(static_cast<std::size_t>(storage_bytes(code, rows * k)));
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const std::int64_t at = (row >> bit_width(code)) + 8 * (row % 8);  // of the 64 k
-      const std::int64_t bit = (row * k + at) * bit_width(code);
-      all[static_cast<std::size_t>(bit / 8)] |=
-          static_cast<std::uint8_t>(code_of(row) << (bit % 8));
-    }
-    return all;
-  }
-};
-
-void expect_every_code(DType code, DType half, bool is_a, const char* device_name) {
-  const Device device = parse_device(device_name).value();
-  const OwnedStream stream{device};
-  const OneCodeEach rows(code);
-  constexpr std::int64_t others = 8;
-  const Buffer codes = on_device(rows.bytes(), stream);
-  const std::uint32_t one = number::encode(number::float_format(half), 1.0);
-  std::vector<std::uint8_t> ones;
-  for (std::int64_t at = 0; at < others * rows.k; ++at) {
-    ones.push_back(static_cast<std::uint8_t>(one));
-    ones.push_back(static_cast<std::uint8_t>(one >> 8));
-  }
-  const Buffer numbers = on_device(ones, stream);
-  const Tensor coded(
-      codes.data(), code, is_a ? std::array{rows.rows, rows.k} : std::array{rows.k, rows.rows},
-      is_a ? std::array{rows.k, std::int64_t{1}} : std::array{std::int64_t{1}, rows.k}, device);
-  const Tensor plain(
-      numbers.data(), half, is_a ? std::array{rows.k, others} : std::array{others, rows.k},
-      is_a ? std::array{std::int64_t{1}, rows.k} : std::array{rows.k, std::int64_t{1}}, device);
-  const auto m = is_a ? rows.rows : others;
-  const auto n = is_a ? others : rows.rows;
-  std::vector<float> got(static_cast<std::size_t>(m * n));
-  Buffer out(got.size() * 4, stream);
-  const GemmArguments arguments(is_a ? coded : plain, is_a ? plain : coded,
-                                Tensor(out.data(), DType::float32, {m, n}, device));
-  const std::string name =
-      fmt::format("sm80v1_gemm_{}r16_{}c16_f32r16_acc-f32_mma_64x64x64_2x2x1_none_m8_s4",
-                  alias(is_a ? code : half), alias(is_a ? half : code));
-  const auto kernel = find_kernel(name);
-  ASSERT_TRUE(kernel) << name;
-  kernel->run(arguments, {.stream = stream});
-  copy(got.data(), Device::cpu(), out.data(), device, got.size() * 4, stream);
-  synchronize(stream);
-  for (std::int64_t row = 0; row < rows.rows; ++row)
-    for (std::int64_t other = 0; other < others; ++other) {
-      const float value =
-          got[static_cast<std::size_t>(is_a ? row * others + other : other * rows.rows + row)];
-      const double expected = number::decode(code, rows.code_of(row));
-      if (std::isnan(expected))
-        ASSERT_TRUE(std::isnan(value)) << name << " " << rows.code_of(row);
-      else
-        ASSERT_EQ(value, expected) << name << " " << rows.code_of(row);
-    }
+// A kernel for a row of every code.
+std::string every_code_kernel(DType code, DType half, bool is_a) {
+  return fmt::format("sm80v1_gemm_{}r16_{}c16_f32r16_acc-f32_mma_64x64x64_2x2x1_none_m8_s4",
+                     alias(is_a ? code : half), alias(is_a ? half : code));
 }
 
 TEST_F(Sm80Mixed, row_52_every_code_of_8_bits_is_exact_and_nan_stays_nan) {
   for (const DType code : {DType::float8_e4m3fn, DType::float8_e5m2})
-    for (const DType half : {DType::float16, DType::bfloat16})
-      expect_every_code(code, half, draw(0, 1) == 0, one_of({"emulated:a100", "emulated:h200"}));
+    for (const DType half : {DType::float16, DType::bfloat16}) {
+      const bool is_a = draw(0, 1) == 0;
+      expect_every_code(code, half, is_a, every_code_kernel(code, half, is_a),
+                        one_of({"emulated:a100", "emulated:h200"}));
+    }
 }
 
 TEST_F(Sm80Mixed, row_53_every_code_of_e2m1_is_exact) {
   for (const DType half : {DType::float16, DType::bfloat16})
     for (const bool is_a : {false, true})
-      expect_every_code(DType::float4_e2m1fn, half, is_a, "emulated:a100");
+      expect_every_code(DType::float4_e2m1fn, half, is_a,
+                        every_code_kernel(DType::float4_e2m1fn, half, is_a), "emulated:a100");
 }
 
 TEST_F(Sm80Mixed, extents_alignments_tiles_and_splits_of_any_kind_are_right) {

@@ -55,17 +55,17 @@ int shared_out_registers(const abi::Sm90Design& design, const abi::RegisterBudge
 // "HGMMA.64x256x16.F32.BF16": rows, columns, k, type of the sums, type of the operands unless f16;
 // "QGMMA.64x128x32.F32.E4M3.E5M2", "IGMMA.64x64x32.S8.U8.SAT".
 std::string promised_wgmma(const abi::Sm90Design& design) {
-  const abi::DType multiplied = abi::multiplied_type(design.math, design.a);
+  const abi::DType multiplied = abi::multiplied_a(design);
   const std::string shape = fmt::format("GMMA.64x{}x{}", abi::columns_per_consumer(design),
                                         32 / abi::bytes_of(multiplied));
   const auto integer = [](abi::DType dtype) { return dtype == abi::DType::int8 ? "S8" : "U8"; };
   const auto byte_float = [](abi::DType dtype) {
     return dtype == abi::DType::float8_e4m3fn ? "E4M3" : "E5M2";
   };
-  if (abi::is_integer(design.a))
+  if (abi::is_integer(multiplied))
     return fmt::format("I{}.{}.{}{}", shape, integer(design.a), integer(design.b),
                        design.math == abi::MmaMath::saturate ? ".SAT" : "");
-  if (abi::bytes_of(design.a) == 1)
+  if (abi::bytes_of(multiplied) == 1)
     return fmt::format("Q{}.F32.{}.{}", shape, byte_float(design.a), byte_float(design.b));
   const std::string_view operands = multiplied == abi::DType::bfloat16  ? ".BF16"
                                     : multiplied == abi::DType::float32 ? ".TF32"
@@ -80,7 +80,7 @@ bool contains(std::string_view text, std::string_view part) {
 
 void check_wgmmas(const abi::Sm90Design& design, std::string_view sass, Faults& faults) {
   const std::string promised = promised_wgmma(design);
-  const abi::DType multiplied = abi::multiplied_type(design.math, design.a);
+  const abi::DType multiplied = abi::multiplied_a(design);
   int count = 0;
   jit::for_each_instruction(sass, [&](const jit::SassInstruction& instruction) {
     if (!contains(instruction.mnemonic, "GMMA.")) return;

@@ -74,7 +74,8 @@ std::vector<Kernel> draw_one_of_each(const std::vector<Kernel>& listed, Random& 
 
 // A convolution whose channels TMA can load.
 std::string draw_convolution(Random& random) {
-  const Sm90Products& products = draw(sm90_products(), random);
+  Sm90Products products = draw(sm90_products(), random);
+  while (is_mixed_sm90(products.a, products.b)) products = draw(sm90_products(), random);
   const auto channels = [&] { return 16 / byte_width(products.a) * (1 + random() % 32); };
   const std::size_t dimensions = 1 + random() % 3;
   static constexpr std::array<const char*, 3> kinds{"fprop", "dgrad", "wgrad"};
@@ -84,10 +85,10 @@ std::string draw_convolution(Random& random) {
       "conv{}d_{} {}{}x{} k={}{} pad=1 stride={} a={} b={} out={} acc={} math={}", dimensions,
       draw(kinds, random), 1 + random() % 32, images[dimensions - 1], channels(), channels(),
       filters[dimensions - 1], 1 + random() % 2, alias(products.a), alias(products.b),
-      alias(draw(sm90_outputs(products.a), random)), alias(products.accumulator),
+      alias(draw(sm90_outputs(products.a, products.b), random)), alias(products.accumulator),
       name(products.math));
   if (random() % 3 == 0)
-    line += fmt::format(" c={} beta=1", alias(draw(sm90_outputs(products.a), random)));
+    line += fmt::format(" c={} beta=1", alias(draw(sm90_outputs(products.a, products.b), random)));
   return line;
 }
 
@@ -110,7 +111,7 @@ std::string draw_problem(Random& random) {
   const std::size_t unit = random() % 3 == 0 ? 1 : 16;
   const auto extent = [&] { return unit * (1 + random() % (std::size_t{1} << random() % 12)); };
   const Sm90Products& products = draw(sm90_products(), random);
-  const auto output = [&] { return alias(draw(sm90_outputs(products.a), random)); };
+  const auto output = [&] { return alias(draw(sm90_outputs(products.a, products.b), random)); };
   const std::string_view out_layout = draw(layouts, random);
   std::string line =
       fmt::format("gemm {}x{}x{}x{} a={}{} b={}{} out={}{} acc={} math={}", extent(), extent(),
@@ -119,6 +120,10 @@ std::string draw_problem(Random& random) {
                   alias(products.accumulator), name(products.math));
   if (random() % 2 == 0) line += fmt::format(" c={}{} beta=1", output(), out_layout);
   if (products.math == Math::fp8_promoted && random() % 2 == 0) line += draw_scales(random);
+  if (is_mixed_sm90(products.a, products.b)) {  // integers need a scale beside floats
+    if (is_integer(products.a)) line += " scale_a=f32[row]";
+    if (is_integer(products.b)) line += " scale_b=f32[row]";
+  }
   return line;
 }
 

@@ -35,7 +35,7 @@ auto draw(const Range& range, Random& random) {
 OperandRules draw_rules(Random& random) {
   constexpr std::array maths{Math::tf32x3, Math::bf16x3, Math::bf16x6, Math::bf16x9};
   const Sm90Products products{DType::float32, DType::float32, DType::float32, draw(maths, random)};
-  const auto outputs = sm90_outputs(DType::float32);
+  const auto outputs = sm90_outputs(DType::float32, DType::float32);
   std::optional<DType> c;
   if (random() % 2 == 0) c = draw(outputs, random);
   return draw(sm90_layouts(products, draw(outputs, random), c), random);

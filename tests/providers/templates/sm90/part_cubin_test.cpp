@@ -34,7 +34,7 @@ auto draw(const Range& range, Random& random) {
 
 OperandRules draw_rules(Random& random) {
   const Sm90Products products = draw(sm90_products(), random);
-  const auto outputs = sm90_outputs(products.a);
+  const auto outputs = sm90_outputs(products.a, products.b);
   std::optional<DType> c;
   if (random() % 2 == 0) c = draw(outputs, random);
   return draw(sm90_layouts(products, draw(outputs, random), c), random);

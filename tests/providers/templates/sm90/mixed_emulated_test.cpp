@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of 16-bit floats and codes by wgmma, on an emulated H200: every code at every place, in
+// A and in B, and random problems in every tile. GEMMERY_SOAK=1 runs 200 of them.
+#include <gtest/gtest.h>
+#include <gemmery/gemmery.hpp>
+
+#include <cstdlib>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tests/providers/templates/every_code.hpp"
+#include "tests/providers/templates/on_emulated_h200.hpp"
+
+namespace gemmery {
+namespace {
+
+class Sm90Mixed : public tests::OnEmulatedH200 {
+ protected:
+  int draw(int least, int most) { return std::uniform_int_distribution<int>(least, most)(random_); }
+  template <class T>
+  T one_of(std::initializer_list<T> all) {
+    return *(all.begin() + draw(0, static_cast<int>(all.size()) - 1));
+  }
+  template <class T>
+  T one_of(const std::vector<T>& all) {
+    return all[static_cast<std::size_t>(draw(0, static_cast<int>(all.size()) - 1))];
+  }
+
+  // Verifies one of the family's kernels for a line.
+  void check(const std::string& text) {
+    const ProblemLine line = parse_problem(text);
+    std::vector<RankedKernel> kernels = get_kernels(line.problem, device_info(h200_));
+    std::erase_if(kernels, [](const Kernel& one) { return one.family().name() != "sm90"; });
+    ASSERT_FALSE(kernels.empty()) << text;
+    const Kernel kernel = one_of(kernels);
+    ASSERT_EQ(find_kernel(kernel.name()), kernel) << kernel.name();
+    const VerifyReport report = verify(
+        line, kernel,
+        {.fill = one_of({Fill::normal, Fill::integers}), .seed = random_(), .device = h200_});
+    EXPECT_TRUE(report.passed) << text << " " << kernel.name() << ": " << report.first_failure;
+  }
+};
+
+std::string every_code_kernel(DType code, DType half, bool is_a) {
+  return fmt::format("sm90v7_gemm_{}r16_{}c16_f32r16_acc-f32_64x16x64_1x1_coop_m8_s4_reg{}",
+                     alias(is_a ? code : half), alias(is_a ? half : code), is_a ? 'a' : 'b');
+}
+
+TEST_F(Sm90Mixed, row_52_every_code_of_8_bits_is_exact_and_nan_stays_nan) {
+  for (const DType code : {DType::float8_e4m3fn, DType::float8_e5m2})
+    for (const DType half : {DType::float16, DType::bfloat16}) {
+      const bool is_a = draw(0, 1) == 0;
+      tests::expect_every_code(code, half, is_a, every_code_kernel(code, half, is_a),
+                               "emulated:h200");
+    }
+}
+
+TEST_F(Sm90Mixed, row_53_every_code_of_e2m1_is_exact) {
+  for (const DType half : {DType::float16, DType::bfloat16})
+    for (const bool is_a : {false, true})
+      tests::expect_every_code(DType::float4_e2m1fn, half, is_a,
+                               every_code_kernel(DType::float4_e2m1fn, half, is_a),
+                               "emulated:h200");
+}
+
+TEST_F(Sm90Mixed, codes_layouts_outputs_and_programs_of_any_kind_are_right) {
+  const bool is_soak = std::getenv("GEMMERY_SOAK") != nullptr;
+  for (int round = 0; round < (is_soak ? 200 : 4); ++round) {
+    const std::string code = one_of({"s4", "u4", "e2m1", "s8", "u8", "e4m3", "e5m2"});
+    const std::string half = one_of({"bf16", "f16"});
+    const bool is_a = draw(0, 1) == 0;
+    const bool is_whole = code.starts_with('s') || code.starts_with('u');
+    const std::string scale = is_whole
+                                  ? fmt::format(" scale_{}={}", is_a ? "a" : "b",
+                                                one_of({"f32[row]", "bf16[row]", "f16[tensor]"}))
+                                  : "";
+    const std::string program =
+        one_of<std::string>({"", "", " epilogue=\"D = gelu(accum + v)\" v=f32[n]",
+                             " epilogue=\"D = accum * s + r; P = accum\" s=f32[m] r=bf16 P=f32"});
+    const std::string c = program.empty() && draw(0, 2) == 0 ? " c=f32 beta=-0.5" : "";
+    const int k = draw(0, 260);
+    const int pitch = (k / 32 + 1) * 32;
+    const std::string of_half = fmt::format("{}{}/ld={}", half, is_a ? ":c" : "", pitch);
+    const std::string of_code = fmt::format("{}{}/ld={}", code, is_a ? "" : ":c", pitch);
+    const std::string across = half + (is_a ? "" : ":c");  // k is not adjacent
+    const bool is_across = draw(0, 1) == 0;
+    const int m = is_across && !is_a ? 8 * draw(1, 20) : draw(1, 160);
+    const int n = is_across && is_a ? 8 * draw(1, 20) : draw(1, 160);
+    check(fmt::format("gemm {}x{}x{}x{} a={} b={} out={}{}{}{}{}", m, n, k, draw(1, 2),
+                      is_a        ? of_code
+                      : is_across ? across
+                                  : of_half,
+                      !is_a       ? of_code
+                      : is_across ? across
+                                  : of_half,
+                      one_of({"bf16", "f16", "f32"}), one_of({"", ":c"}), scale, c, program));
+  }
+}
+
+TEST_F(Sm90Mixed, what_no_kernel_takes_is_refused_by_name) {
+  const auto failed = [&](const char* line) {
+    for (const Reason& reason : explain(parse_problem(line).problem, device_info(h200_)).reasons)
+      if (reason.family == "sm90") return reason.failed;
+    return std::string("no reason");
+  };
+  EXPECT_NE(failed("gemm 64x64x60 a=bf16 b=e4m3:c out=bf16").find("B: expected codes with k"),
+            std::string::npos);
+  EXPECT_NE(failed("gemm 64x64x64 a=e2m1:c b=bf16 out=bf16").find("A: expected codes with k"),
+            std::string::npos);
+  EXPECT_NE(failed("gemm 64x64x64 a=bf16 b=e2m3:c out=bf16").find("codes of 4 or 8 bits"),
+            std::string::npos);
+  EXPECT_NE(failed("conv2d_fprop 1x8x8x64 k=64 r=3 s=3 a=bf16 b=e4m3 out=bf16").find("types"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace gemmery
