@@ -11,7 +11,7 @@ import unittest
 from grouped_rows_test import ROOT, TEST, RowsOfPage, check_or_write, rows_of
 
 PAGE = ROOT / "docs" / "scaled-rows.md"
-SOURCES = ["operation/checkpoints_test.cpp", "api/scaled_test.cpp", "api/scaled_rows_test.cpp", "api/scaled_groups_test.cpp", "api/quantised_test.cpp", "providers/templates/sm80/mixed_emulated_test.cpp"]
+SOURCES = ["operation/checkpoints_test.cpp", "api/scaled_test.cpp", "api/scaled_rows_test.cpp", "api/scaled_groups_test.cpp", "api/quantised_test.cpp", "providers/templates/sm80/mixed_emulated_test.cpp", "providers/templates/sm90/mixed_emulated_test.cpp"]
 
 # The properties of the rows, in short.
 PROMISES = {
@@ -69,7 +69,7 @@ def page():
         "",
         "Each row is a promise about [operands with scales](scaled.md), and the tests whose names have its number. `Checkpoints` imports weights that it packed; `ScaledGemm` compares with the formula exactly, on the CPU;",
         "`ScaledRows` verifies every kernel of the CPU and, of the types that it takes, one of `simt` or `sm90` on an emulated H200 (a short run emulates a part; GEMMERY_SOAK=1 all);",
-        "`ScaledGroups` compares groups with the formula exactly, on the CPU and by `simt` and `sm90` on an emulated H200; `Sm80Mixed` and `Sm80Scaled` are on emulated devices. `MxRows` and `QuantisedGemm` compare quantised results with their definition, on the CPU; `QuantisedRows` verifies random ones, on an emulated H200, too. `tests/api/scaled_page_test.py --write` writes this page from the tests.",
+        "`ScaledGroups` compares groups with the formula exactly, on the CPU and by `simt` and `sm90` on an emulated H200; `Sm80Mixed`, `Sm80Scaled` and `Sm90Mixed` are on emulated devices. `MxRows` and `QuantisedGemm` compare quantised results with their definition, on the CPU; `QuantisedRows` verifies random ones, on an emulated H200, too. `tests/api/scaled_page_test.py --write` writes this page from the tests.",
         "",
         "| row | promise | tests |",
         "|---|---|---|",
