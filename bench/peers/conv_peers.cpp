@@ -3,7 +3,7 @@
 // pairs: channels last with the filters as they are, against oneDNN in the formats that it chooses
 // for images, filters and outputs, made beforehand.
 //
-//   conv_peers [--pairs N] [--images N] [--dtype f32|bf16]
+//   conv_peers [--pairs N] [--images N] [--dtype f32|bf16] [--layer C04]
 //
 // Layers of ResNet-50. Prints what host_peers prints.
 #include <algorithm>
@@ -191,6 +191,7 @@ struct Options {
   int pairs = 15;
   std::int64_t images = 32;
   DType dtype = DType::float32;
+  std::string_view layer = "C";  // how the names of layers begin
 };
 
 Options read_options(int count, char** words) {
@@ -199,6 +200,7 @@ Options read_options(int count, char** words) {
     const std::string_view word = words[i];
     if (word == "--pairs") options.pairs = std::max(1, std::atoi(words[i + 1]));
     if (word == "--images") options.images = std::max(1, std::atoi(words[i + 1]));
+    if (word == "--layer") options.layer = words[i + 1];
     if (word == "--dtype" && std::string_view(words[i + 1]) == "bf16")
       options.dtype = DType::bfloat16;
   }
@@ -211,6 +213,7 @@ int main(int count, char** words) {
   const Options options = read_options(count, words);
   const Engine engine;
   for (const Layer& layer : layers) {
+    if (!std::string_view(layer.name).starts_with(options.layer)) continue;
     Ours ours(layer, options.images, options.dtype);
     Theirs theirs(engine, layer, options.images, options.dtype);
     std::printf("%-15s %-34s ", layer.name, ours.kernel.name().c_str());

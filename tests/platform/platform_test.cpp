@@ -6,11 +6,15 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "platform/aligned_memory.hpp"
 #include "platform/environment.hpp"
 #include "platform/host_info.hpp"
 #include "platform/library.hpp"
@@ -85,6 +89,16 @@ TEST(Log, reaches_the_sink_from_the_least_level_on_and_survives_a_throwing_one) 
   set_log_sink({});
   EXPECT_FALSE(is_logged(LogLevel::error));
   EXPECT_EQ(heard, std::vector<std::string>{"loud"});
+}
+
+TEST(AlignedMemory, holds_what_was_asked_for) {
+  for (const std::size_t bytes : {0UL, 1UL, 65UL, (4UL << 20) - 1, 4UL << 20, (6UL << 20) + 1}) {
+    void* const data = allocate_aligned(bytes);
+    ASSERT_NE(data, nullptr) << bytes;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data) % 64, 0U) << bytes;
+    std::memset(data, 1, bytes);
+    std::free(data);
+  }
 }
 
 TEST(HostInfo, has_facts_that_predictions_can_divide_by) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <gemmery/error.hpp>
@@ -154,13 +155,32 @@ SumsLayout packed_layout(const GemmProblem& problem) {
   return {convolution.batch == ConvBatch::images ? problem.m * row : problem.n, row};
 }
 
-bool is_written_directly(const GemmArguments& arguments, DataType sum, const SumsLayout& layout) {
+bool is_written_directly(const GemmArguments& arguments, const SumsLayout& layout) {
   const GemmProblem& problem = arguments.problem();
   const MatrixType& out = problem.out;
-  return is_plain_epilogue(arguments) && storage_type(out.dtype) == sum &&
-         (problem.m <= 1 || out.row_stride == layout.row_stride) &&
+  return is_plain_epilogue(arguments) && (problem.m <= 1 || out.row_stride == layout.row_stride) &&
          (problem.n <= 1 || out.column_stride == 1) &&
          (problem.l <= 1 || out.batch_stride == layout.batch_stride);
+}
+
+bool is_implemented(const ConvolutionShape& shape) try {
+  static_cast<void>(onednn::implementation_name(shape));
+  return true;
+} catch (const Error&) {
+  return false;
+}
+
+// The shape whose results are out itself: accumulators, or bfloat16 that oneDNN rounds them to.
+std::optional<ConvolutionShape> direct_shape(const GemmArguments& arguments,
+                                             const ComputeTypes& types, const SumsLayout& layout) {
+  const GemmProblem& problem = arguments.problem();
+  const DataType stored = storage_type(problem.out.dtype);
+  if (!is_written_directly(arguments, layout)) return std::nullopt;
+  if (stored != types.sum && (stored != DataType::bf16 || types.a != DataType::bf16))
+    return std::nullopt;
+  const ConvolutionShape shape = shape_of(*problem.convolution, {types.a, types.b, stored});
+  if (stored == types.sum || is_implemented(shape)) return shape;
+  return std::nullopt;
 }
 
 void convolve(const GemmArguments& arguments, const ConvolutionShape& shape,
@@ -204,13 +224,12 @@ void run_onednn_convolution(const GemmArguments& arguments) {
   const ComputeTypes types = trusted_types(
       convolution,
       compute_types_of(operand_of(arguments, true).view, operand_of(arguments, false).view));
-  const ConvolutionShape shape = shape_of(convolution, types);
   const SumsLayout layout = packed_layout(problem);
-  if (is_written_directly(arguments, types.sum, layout))
-    return convolve(arguments, shape, types, arguments.out().data());
+  if (const auto direct = direct_shape(arguments, types, layout))
+    return convolve(arguments, *direct, types, arguments.out().data());
   auto* const sums =
       scratch.reserve<std::int32_t>(problem.l * problem.m * problem.n, "out", "accumulators");
-  convolve(arguments, shape, types, sums);
+  convolve(arguments, shape_of(convolution, types), types, sums);
   if (types.sum == DataType::s32) return write_from_sums(arguments, sums, layout);
   write_from_sums(arguments, reinterpret_cast<const float*>(sums), layout);
 }

@@ -4,9 +4,10 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <string>
 
-#include "providers/host/onednn_library.hpp"
+#include "providers/host/onednn_reorder.hpp"
 
 namespace gemmery::host::onednn {
 
@@ -14,31 +15,20 @@ namespace gemmery::host::onednn {
 class ConvolutionPrimitive {
  public:
   ConvolutionPrimitive(const Library& library, const ConvolutionShape& shape);
-  ~ConvolutionPrimitive();
-  ConvolutionPrimitive(const ConvolutionPrimitive&) = delete;
-  ConvolutionPrimitive& operator=(const ConvolutionPrimitive&) = delete;
 
   void execute(const ConvolutionMemory& memory) const;
-  std::string implementation_name() const;
+  std::string implementation_name() const { return primitive_.implementation_name(); }
 
  private:
-  const ApiCommon& api() const { return library_.api(); }
-  MemoryDescriptor query(int what) const {
-    return api().primitive_desc_query_md(descriptor_, what, 0);
-  }
-  // Code is compiled at the first run, not when discovery asks for an implementation.
-  void create_primitives() const;
-  void reorder(MemoryDescriptor from, const void* source, MemoryDescriptor to,
-               void* destination) const;
+  // The reorder is described at the first run, not when discovery asks for an implementation.
+  const Reorder& reorder() const;
 
   const Library& library_;
   ConvolutionShape shape_;
-  PrimitiveDescriptor descriptor_;
+  DescribedPrimitive primitive_;
   OwnedDescriptor stored_filters_;  // in the caller's format
-  mutable std::once_flag is_created_;
-  mutable Primitive primitive_ = nullptr;
-  mutable PrimitiveDescriptor reorder_descriptor_ = nullptr;
-  mutable Primitive reorder_ = nullptr;
+  mutable std::once_flag is_described_;
+  mutable std::optional<Reorder> reorder_;
 };
 
 }  // namespace gemmery::host::onednn

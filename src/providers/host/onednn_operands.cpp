@@ -44,23 +44,37 @@ ComputeTypes compute_types(DType a, DType b) {
 
 namespace {
 
-// True for an element of bfloat16 that is neither 0 nor normal.
-bool is_subnormal_bfloat16(std::uint16_t code) {
-  return (code & 0x7f80) == 0 && (code & 0x7f) != 0;
+// 1 for an element of bfloat16 that is neither 0 nor normal.
+std::uint16_t is_subnormal_bfloat16(std::uint16_t code) {
+  const auto without_sign_or_zero = static_cast<std::uint16_t>((code & 0x7fff) - 1);
+  return without_sign_or_zero < 0x7f ? 1 : 0;
 }
 
 bool row_has_subnormals(const MatrixView& matrix, std::int64_t row, std::int64_t columns) {
   const auto* const first =
       static_cast<const std::uint16_t*>(matrix.data) + row * matrix.row_stride;
-  unsigned found = 0;  // no early exit: this loop runs at the speed of memory
+  // No early exit, and nothing wider than the elements: this loop runs at the speed of memory.
+  std::uint16_t found = 0;
   if (matrix.column_stride == 1) {
     for (std::int64_t column = 0; column < columns; ++column)
-      found |= is_subnormal_bfloat16(first[column]) ? 1U : 0U;
+      found |= is_subnormal_bfloat16(first[column]);
   } else {
     for (std::int64_t column = 0; column < columns; ++column)
-      found |= is_subnormal_bfloat16(first[column * matrix.column_stride]) ? 1U : 0U;
+      found |= is_subnormal_bfloat16(first[column * matrix.column_stride]);
   }
   return found != 0;
+}
+
+// A part of the rows that are adjacent in memory is one row.
+bool rows_have_subnormals(const MatrixView& matrix, std::int64_t begin, std::int64_t end,
+                          std::int64_t columns) {
+  if (matrix.column_stride == 1 && matrix.row_stride == columns)
+    return row_has_subnormals(
+        {matrix.dtype, static_cast<std::uint16_t*>(matrix.data) + begin * columns, 0, 1}, 0,
+        (end - begin) * columns);
+  for (std::int64_t row = begin; row < end; ++row)
+    if (row_has_subnormals(matrix, row, columns)) return true;
+  return false;
 }
 
 // The matrix with its contiguous direction as rows.
@@ -81,8 +95,8 @@ bool has_subnormals(const Tensor& operand) {
     const MatrixView matrix = along_memory(matrix_of(operand, batch), rows, columns);
     platform::parallel_for(rows, 1 + 65536 / (columns + 1),
                            [&](std::int64_t begin, std::int64_t end) {
-                             for (std::int64_t row = begin; row < end && !found; ++row)
-                               if (row_has_subnormals(matrix, row, columns)) found = true;
+                             if (!found && rows_have_subnormals(matrix, begin, end, columns))
+                               found = true;
                            });
   }
   return found;

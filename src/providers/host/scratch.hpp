@@ -11,6 +11,8 @@
 
 #include <gemmery/error.hpp>
 
+#include "platform/aligned_memory.hpp"
+
 namespace gemmery::host {
 
 [[noreturn]] inline void throw_out_of_memory(std::string_view operand, std::string_view content,
@@ -47,7 +49,7 @@ class Scratch {
   void replace(std::size_t bytes, std::string_view operand, std::string_view content) {
     std::free(data_);
     capacity_ = 0;
-    data_ = std::aligned_alloc(64, bytes == 0 ? 64 : bytes);
+    data_ = platform::allocate_aligned(bytes);
     if (data_ == nullptr) throw_out_of_memory(operand, content, bytes);
     capacity_ = bytes;
   }

@@ -11,6 +11,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +26,8 @@
 #include "providers/host/onednn_conv.hpp"
 #include "providers/host/onednn_gemm.hpp"
 #include "providers/host/onednn_library.hpp"
+#include "providers/host/onednn_matmul.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery::host::onednn {
 namespace {
@@ -182,6 +187,108 @@ TEST_F(Onednn, convolutions_that_it_does_not_serve_are_refused_by_name) {
             "k: expected at most 1024 products of a sum of integers, got 2304");
   EXPECT_EQ(refusal("conv2d_fprop 2x8x8x8 k=8 r=3 s=3 a=f32/strides=2000,100,10"),
             "A: expected pixels (or taps) at one distance, got other strides");
+}
+
+// --- products of many rows ----------------------------------------------------------------------
+
+MatmulShape tall(DataType type, std::int64_t rows, std::int64_t k, std::int64_t columns) {
+  MatmulShape shape{packed(type, rows, k), packed(type, k, columns), packed(type, rows, columns)};
+  shape.weights.strides = {k * columns, 1, k};
+  return shape;
+}
+
+TEST(OnednnTall, products_of_many_rows_and_transposed_weights_are_convolutions) {
+  const MatmulShape shape = tall(DataType::f32, 4096, 64, 256);
+  ASSERT_TRUE(as_convolution(shape));
+  EXPECT_EQ(as_convolution(shape)->image, (ConvolutionShape::Numbers{1, 1, 4096}));
+  EXPECT_EQ(as_convolution(shape)->channels, 64);
+  EXPECT_EQ(as_convolution(shape)->filter_count, 256);
+  EXPECT_FALSE(as_convolution(tall(DataType::f32, 3071, 64, 256)));
+  EXPECT_FALSE(as_convolution(tall(DataType::f32, 4096, 8192, 4096)));
+  EXPECT_FALSE(as_convolution(tall(DataType::s8, 4096, 64, 256)));
+  EXPECT_FALSE(as_convolution(tall(DataType::bf16, 4096, 63, 256)));
+  EXPECT_FALSE(as_convolution(tall(DataType::bf16, 4096, 64, 255)));
+  MatmulShape other = shape;
+  other.weights.strides = {64 * 256, 256, 1};
+  EXPECT_FALSE(as_convolution(other)) << "weights stored by rows";
+  other = shape;
+  other.source.strides[1] = 65;
+  EXPECT_FALSE(as_convolution(other)) << "padded rows";
+  other = shape;
+  other.destination.strides = {4096 * 256, 1, 4096};
+  EXPECT_FALSE(as_convolution(other)) << "out stored by columns";
+}
+
+// Elements in float32 or bfloat16, with `behind` elements after them.
+class Elements {
+ public:
+  Elements(DataType type, std::int64_t count, std::int64_t behind, float value)
+      : width_(type == DataType::bf16 ? 2 : 4),
+        bytes_(static_cast<std::size_t>((count + behind) * width_)) {
+    for (std::int64_t i = 0; i < count + behind; ++i) set(i, value);
+  }
+  void* data() { return bytes_.data(); }
+  // The upper half of a float32 is a bfloat16.
+  void set(std::int64_t at, float value) {
+    std::memcpy(place(at), reinterpret_cast<const std::byte*>(&value) + (4 - width_),
+                static_cast<std::size_t>(width_));
+  }
+  float operator[](std::int64_t at) {
+    float value = 0;
+    std::memcpy(reinterpret_cast<std::byte*>(&value) + (4 - width_), place(at),
+                static_cast<std::size_t>(width_));
+    return value;
+  }
+
+ private:
+  std::byte* place(std::int64_t at) { return bytes_.data() + at * width_; }
+  std::int64_t width_;
+  std::vector<std::byte> bytes_;
+};
+
+// Small integers, so that every sum is exact; NaN lies behind the operands, and what lies behind
+// out must remain.
+void expect_right(const MatmulShape& shape, std::mt19937_64& random) {
+  constexpr std::int64_t behind = 64;
+  constexpr float guard = 77;
+  const auto [batches, k, columns] = shape.weights.extents;
+  const std::int64_t rows = shape.destination.extents[1];
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Elements source(shape.source.type, rows * k, behind, nan);
+  Elements weights(shape.weights.type, k * columns, behind, nan);
+  Elements sums(shape.destination.type, rows * columns, behind, guard);
+  const auto draw = [&] { return static_cast<float>(random() % 3) - 1; };
+  for (std::int64_t i = 0; i < rows * k; ++i) source.set(i, draw());
+  for (std::int64_t i = 0; i < k * columns; ++i) weights.set(i, draw());
+  multiply(shape, source.data(), weights.data(), sums.data());
+  std::int64_t wrong = 0;
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < columns; ++column) {
+      float sum = 0;
+      for (std::int64_t i = 0; i < k; ++i) sum += source[row * k + i] * weights[column * k + i];
+      wrong += sums[row * columns + column] != sum;
+    }
+  EXPECT_EQ(wrong, 0) << rows << "x" << k << "x" << columns;
+  for (std::int64_t i = 0; i < behind; ++i) EXPECT_EQ(sums[rows * columns + i], guard);
+}
+
+TEST_F(Onednn, products_of_many_rows_are_exact) {
+  std::mt19937_64 random(tests::random_seed());
+  const auto from = [&](std::int64_t least, std::int64_t most) {
+    return least +
+           static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - least + 1));
+  };
+  for (int repeat = 0; repeat < 6; ++repeat)
+    for (const DataType type : {DataType::f32, DataType::bf16}) {
+      if (!multiplies(type, type, DataType::f32)) continue;
+      const std::int64_t unit = type == DataType::bf16 ? 2 : 1;
+      // At most 128 products, whose sum is exact in bfloat16.
+      MatmulShape shape =
+          tall(type, from(3072, 3300), unit * from(1, 128 / unit), unit * from(1, 130 / unit));
+      ASSERT_TRUE(as_convolution(shape));
+      if (repeat % 2 == 0) shape.destination.type = DataType::f32;
+      expect_right(shape, random);
+    }
 }
 
 TEST_F(Onednn, forks_during_a_storm_of_calls_end) {
