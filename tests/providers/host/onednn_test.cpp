@@ -168,6 +168,24 @@ TEST_F(Onednn, its_reference_convolves_nothing) {
   }
 }
 
+// Reordered filters are kept; a caller may write to its own between two calls.
+TEST_F(Onednn, changed_filters_are_noticed) {
+  const ConvolutionShape shape = convolution(ConvolutionShape::Kind::forward);
+  const std::vector<float> x(2 * 14 * 14 * 32, 1.0f);
+  std::vector<float> w(48 * 9 * 32, 1.0f);
+  std::vector<float> y(2 * 7 * 7 * 48);
+  for (int repeat = 0; repeat < 30; ++repeat) {
+    const std::size_t filter = static_cast<std::size_t>(repeat) % 48;
+    w[filter * 9 * 32 + 4 * 32] += 1;  // the middle tap, which lies in every image
+    convolve(shape, {x.data(), w.data(), y.data()});
+    const std::size_t middle = (3 * 7 + 3) * 48;  // a pixel without padding
+    EXPECT_EQ(y[middle + filter], 9 * 32 + 1) << repeat;
+    w[filter * 9 * 32 + 4 * 32] -= 1;
+    convolve(shape, {x.data(), w.data(), y.data()});
+    EXPECT_EQ(y[middle + filter], 9 * 32) << repeat;
+  }
+}
+
 TEST_F(Onednn, convolutions_that_it_does_not_serve_are_refused_by_name) {
   const auto refusal = [](const char* line) {
     return std::string(onednn_serves_convolution(parse_problem(line).problem).error());
