@@ -65,15 +65,27 @@ bool is_vector_without_dims(std::string_view field) {
          std::ranges::find(vector_names, field.substr(0, equals)) != vector_names.end();
 }
 
-// The line without its quoted parts.
-std::string without_programs(std::string_view line) {
-  std::string outside;
+// The quoted parts of a line, or what is outside them.
+std::string parts_of(std::string_view line, bool are_quoted) {
+  std::string parts;
   bool is_inside = false;
   for (const char character : line) {
     if (character == '"') is_inside = !is_inside;
-    if (!is_inside && character != '"') outside += character;
+    if (is_inside == are_quoted && character != '"') parts += character;
   }
-  return outside;
+  return parts;
+}
+
+// True if a program computes the name: "scale = block_amax(accum, 1, 32)".
+bool is_result(std::string_view name, const std::string& programs) {
+  std::istringstream statements(programs);
+  for (std::string statement; std::getline(statements, statement, ';');) {
+    std::istringstream words(statement);
+    std::string word;
+    words >> word;
+    if (word.substr(0, word.find('=')) == name) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -103,9 +115,11 @@ std::string only_problem_line(std::span<const std::string> words) {
 
 std::string vector_note(std::string_view line) {
   if (line.starts_with("conv")) return {};  // its dims have other names
-  std::istringstream fields(without_programs(line));
+  const std::string programs = parts_of(line, true);
+  std::istringstream fields(parts_of(line, false));
   for (std::string field; fields >> field;) {
     if (!is_vector_without_dims(field)) continue;
+    if (is_result(std::string_view(field).substr(0, field.find('=')), programs)) continue;
     const std::size_t end = std::min(field.find('/'), field.size());
     return "note: " + field + " is a whole matrix, M x N; one value for each column is " +
            field.substr(0, end) + "[n]" + field.substr(end) + ", for each row [m], one for all [1]";

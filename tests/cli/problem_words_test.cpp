@@ -56,6 +56,9 @@ TEST(ProblemWords, get_a_note_where_a_vector_has_no_dims) {
   for (const char* const told : {"bias=f32[n]", "bias=f32[m,n]", "bias=f32[1]", "residual=f32"})
     EXPECT_EQ(vector_note(program + told), "") << told;
   EXPECT_EQ(vector_note("gemm 8x8x8 a=f32 epilogue=\"bias = accum\""), "");
+  EXPECT_EQ(vector_note("gemm 8x8x8 a=f32 epilogue=\"D = accum; scale = block_amax(accum, 1, 8)\" "
+                        "scale=f32"),
+            "");
 }
 
 TEST(ProblemWords, before_the_first_problem_are_refused) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Codes of 4, 6 and 8 bits decoded by device code equal what the host decodes, for every code at
-// every place of a register, and take no more instructions than stated.
+// every place of a register, and take no more instructions than stated. Numbers that device code
+// encodes in 8 bits get the codes of the host.
 #include <gtest/gtest.h>
 #include <device/abi/dtype.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -319,6 +322,64 @@ TEST(DecodeCodes, a_table_takes_as_few_instructions_as_stated) {
       const int of_eight = count(12) - count(4);
       EXPECT_GT(of_eight, 0);
       EXPECT_LE(of_eight, 8 * most) << to_string(target) << " " << name(number);
+    }
+}
+
+// Every number of a type, those halfway between two, and the neighbours of all of them; zeros,
+// infinities, NaN.
+std::vector<float> numbers_around(DType dtype) {
+  std::vector<float> middle{0.0F, std::numeric_limits<float>::max(),
+                            std::numeric_limits<float>::denorm_min()};
+  std::vector<float> values;
+  for (std::uint32_t code = 0; code < 256; ++code) {
+    const double value = number::decode(dtype, code);
+    if (std::isfinite(value) && value >= 0) values.push_back(static_cast<float>(value));
+  }
+  std::ranges::sort(values);
+  for (std::size_t at = 0; at < values.size(); ++at) {
+    middle.push_back(values[at]);
+    if (at > 0) middle.push_back(values[at - 1] + (values[at] - values[at - 1]) / 2);
+  }
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> all{infinity, -infinity, std::numeric_limits<float>::quiet_NaN()};
+  for (const float value : middle)
+    for (const float near : {value, std::nextafter(value, 0.0F), std::nextafter(value, infinity)}) {
+      all.push_back(near);
+      all.push_back(-near);
+    }
+  return all;
+}
+
+TEST(EncodeNumbers, numbers_and_their_middles_get_the_codes_of_the_host) {
+  if (const jit::CompilerStatus status = jit::compiler_status(); !status.found)
+    GTEST_SKIP() << status.searched;
+  for (const Target target : {Target{80, 0}, Target{90, 0}})
+    for (const DType dtype : {DType::float8_e8m0fnu, DType::float8_e4m3fn, DType::float8_e5m2}) {
+      const std::string source = fmt::format(R"(#include <device/tile/element.cuh>
+extern "C" __global__ void encode(const float* numbers, unsigned* codes) {{
+  const unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
+  codes[at] = gemmery::device::encode<gemmery::abi::DType::{}>(numbers[at]) & 255U;
+}}
+)",
+                                             name(dtype));
+      emulator::KernelUnderTest kernel(compile(source, "encode", target, CodeForm::ptx).ptx,
+                                       "encode");
+      constexpr std::uint32_t threads = 128;
+      std::vector<float> numbers = numbers_around(dtype);
+      numbers.resize((numbers.size() + threads - 1) / threads * threads);
+      kernel.request.block = {threads, 1, 1};
+      kernel.request.grid = {static_cast<std::uint32_t>(numbers.size()) / threads, 1, 1};
+      const std::uint64_t codes = kernel.reserve(numbers.size() * 4);
+      const auto fault = kernel.launch(kernel.put(numbers), codes);
+      ASSERT_FALSE(fault) << fault->what();
+      const auto got = kernel.get<std::uint32_t>(codes, numbers.size());
+      for (std::size_t at = 0; at < got.size(); ++at) {
+        const std::uint32_t expected = number::encode(dtype, numbers[at]);
+        const bool are_nan = std::isnan(number::decode(dtype, expected)) &&
+                             std::isnan(number::decode(dtype, got[at]));
+        ASSERT_TRUE(are_nan || got[at] == expected)
+            << name(dtype) << fmt::format(" {:a}: {:x}, {:x}", numbers[at], got[at], expected);
+      }
     }
 }
 

@@ -71,12 +71,18 @@ constexpr bool is_sm90_math(MmaMath math, DType operand) {
   }
 }
 
-/// Types of C and out that the epilogue supports for an accumulator type.
+/// Types of C that the epilogue supports for an accumulator type.
 GEMMERY_HOST_DEVICE
-constexpr bool is_sm90_output(DType dtype, DType accumulator, DType operand) {
+constexpr bool is_sm90_addend(DType dtype, DType accumulator, DType operand) {
   if (dtype == DType::float32) return true;
   if (is_integer(accumulator)) return dtype == DType::int32 || is_wgmma_integer(dtype);
   return is_half(dtype) || (is_wgmma_byte_float(operand) && is_wgmma_byte_float(dtype));
+}
+/// Those of out.
+GEMMERY_HOST_DEVICE
+constexpr bool is_sm90_output(DType dtype, DType accumulator, DType operand) {
+  return is_sm90_addend(dtype, accumulator, operand) ||
+         (is_half(operand) && is_wgmma_byte_float(dtype));
 }
 
 /// A register operand has codes and is K-major, or has 8 bits and is not. Of 8 bits, only kernels
@@ -181,9 +187,9 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
   // 3 registers spill with 144 accumulators and a C of 32 bits (192x96, ping-pong).
   if (design.a_by_registers) return design.has_c && takes_turns ? 128 : 160;
   // Without a C, 16 registers spill with 192 accumulators if out has 8 bits (192x128, ping-pong).
-  const bool narrows_bytes = bytes_of(design.b) == 1 && bytes_of(design.out) == 1;
-  if (!design.has_c) return narrows_bytes ? 160 : takes_turns && has_half_sums ? 192 : 208;
-  if (bytes_of(design.b) == 1) return 160;
+  const bool is_narrow = bytes_of(design.out) == 1;
+  if (!design.has_c) return is_narrow ? 160 : takes_turns && has_half_sums ? 192 : 208;
+  if (bytes_of(design.b) == 1 || is_narrow) return 160;
   const bool narrows_wide = narrows_c && columns_per_consumer(design) == 192;
   if (!takes_turns) {
     if (design.cluster_n == 2) return 184;
@@ -389,7 +395,7 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
   if (!is_sm90_accumulator(design.accumulator, design.b) ||
       (decodes_a(design) && design.accumulator != DType::float32))
     return Sm90Fault::accumulator_type;
-  if (design.has_c && !is_sm90_output(design.c, design.accumulator, design.b))
+  if (design.has_c && !is_sm90_addend(design.c, design.accumulator, design.b))
     return Sm90Fault::c_type;
   if (!is_sm90_output(design.out, design.accumulator, design.b)) return Sm90Fault::out_type;
   if (!has_register_operand(design)) return Sm90Fault::registers;

@@ -37,11 +37,12 @@ constexpr bool has_blocks() {
 /// The values of blocks for a program that has none.
 struct NoBlocks {};
 
-/// An element whose block is reduced or read: its place in out, and its column in the run of a
-/// thread.
+/// An element whose block is reduced or read: its place in out, its row in the patch of a thread,
+/// and its column in the run of one.
 struct BlockElement {
   unsigned row;
   unsigned column;
+  int row_of_patch;
   int column_of_run;
 };
 
@@ -158,8 +159,8 @@ class ProgramRows {
   }
 
   /// Applies the program to the accumulators of a patch. D is `results[0]`; values to be reduced
-  /// follow it in the order of the outputs; other outputs are stored. `Blocks`: a TileBlocks or
-  /// RowBlocks if the program has reductions of blocks.
+  /// follow it in the order of the outputs; other outputs are stored. `Blocks`: a TileBlocks,
+  /// RowBlocks or QuadBlocks if the program has reductions of blocks.
   template <int columns, class Blocks = NoBlocks>
   __device__ __forceinline__ void apply(const LoadedPatch<Epilogue, rows, columns>& loaded,
                                         const Compute (&sums)[rows][columns], int offset,
@@ -174,7 +175,7 @@ class ProgramRows {
         Compute out[Epilogue::outputs + 1];
         if constexpr (has_blocks<Epilogue>()) {
           Compute of_block[Epilogue::blocks];
-          blocks.read(of_block, BlockElement{row_of(row), column_of(offset + column), column});
+          blocks.read(of_block, element(row, offset, column));
           Epilogue::template apply<Compute>(sums[row][column], in, params_.number, of_block, out);
         } else {
           Epilogue::template apply<Compute>(sums[row][column], in, params_.number, out);
@@ -201,7 +202,7 @@ class ProgramRows {
         gather(in, loaded, row, column);
         Compute reduced[Epilogue::blocks];
         Epilogue::template reduce<Compute>(sums[row][column], in, params_.number, reduced);
-        blocks.add(reduced, BlockElement{row_of(row), column_of(offset + column), column});
+        blocks.add(reduced, element(row, offset, column));
       }
     }
   }
@@ -412,6 +413,9 @@ class ProgramRows {
                                   : abi::swizzled_offset(along, down, place.row_stride);
   }
 
+  __device__ BlockElement element(int row, int offset, int column) const {
+    return {row_of(row), column_of(offset + column), row, column};
+  }
   __device__ unsigned row_of(int row) const { return row_ + static_cast<unsigned>(row * row_step); }
   __device__ unsigned column_of(int offset) const {
     return column_ + static_cast<unsigned>(offset);

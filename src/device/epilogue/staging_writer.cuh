@@ -53,6 +53,23 @@ class StagingWriter {
     }
   }
 
+  /// Adds the accumulators of a staging tile to the reductions of their blocks.
+  template <class Register, class Block>
+  __device__ __forceinline__ static void reduce(const Register (&sums)[staging_registers],
+                                                int staging, Block& block) {
+    constexpr int sixteens = columns / 16;
+    block.begin_blocks();
+#pragma unroll
+    for (int sixteen = 0; sixteen < sixteens; ++sixteen) {
+      Compute values[2][2][2];
+#pragma unroll
+      for (int pair = 0; pair < 4; ++pair)
+        read_pair(values[pair / 2][pair % 2], sums, 4 * sixteen + pair);
+      block.reduce(values, 2 * (staging * sixteens + sixteen));
+    }
+    block.end_blocks();
+  }
+
   /// Computes two adjacent results of a row and of the row 8 below, for 8 columns and for the next
   /// 8. `sixteen` counts the staging tile's columns by 16; `sixteens_before` precede the staging
   /// tile.

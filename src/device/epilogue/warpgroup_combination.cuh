@@ -181,6 +181,8 @@ class WarpgroupLinearCombination {
   /// 64 rows of a tile.
   class Block {
    public:
+    static constexpr bool reduces_blocks = false;
+
     __device__ __forceinline__ Block(const abi::Sm90Params& params, const OutputPlace& place,
                                      unsigned thread)
         : alpha_(alpha_of<design, Compute>(params, place.batch)), addend_(params, place, thread) {}

@@ -3,6 +3,7 @@
 // its staging tiles and reduces their values.
 #pragma once
 
+#include <device/epilogue/quad_blocks.cuh>
 #include <device/epilogue/warpgroup_program.cuh>
 
 namespace gemmery::device {
@@ -33,12 +34,33 @@ class WarpgroupProgram<design, Epilogue>::Block {
                                      column_end<design>(program_.params_, program_.tile_));
   }
 
+  /// True if the program has reductions of blocks. They are complete before `finish` is called for
+  /// the columns of a staging tile: all of these are reduced between begin_blocks and end_blocks.
+  static constexpr bool reduces_blocks = has_blocks<Epilogue>();
+
+  __device__ __forceinline__ void begin_blocks() { blocks_.clear(); }
+  /// Adds two rows by two columns, and the same of the next eight columns. Reads the program's
+  /// inputs, as `finish` does again: none stays in registers meanwhile.
+  __device__ __forceinline__ void reduce(const Compute (&values)[2][2][2], int eight) {
+    Patch patches[2];
+    program_.staged_.read_staging(patches[0], patches[1], index_ * staging_tiles, eight);
+#pragma unroll
+    for (int at = 0; at < 2; ++at) {
+      rows_.load(patches[at], 8 * (eight + at));
+      program_.staged_.read_vectors(patches[at], eight + at);
+      blocks_.move_to((eight + at) % eights);
+      rows_.reduce(patches[at], values[at], 8 * (eight + at), blocks_);
+    }
+  }
+  __device__ __forceinline__ void end_blocks() { blocks_.finish(); }
+
   /// Computes D of two rows by two columns; `eight` counts columns by 8, in ascending order.
   __device__ __forceinline__ void finish(Compute (&values)[2][2], int eight) {
     if (eight == 0 || (eight % near == 0 && !reads_vectors_ahead)) read_vectors(eight);
     if (eight % near == 0) read_staging(eight);
     Compute results[Epilogue::outputs + 1][2][2];
-    rows_.apply(patches_[eight % ring], values, 8 * eight, results);
+    if constexpr (reduces_blocks) blocks_.move_to(eight % eights);
+    rows_.apply(patches_[eight % ring], values, 8 * eight, results, blocks_);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       values[half][0] = results[0][half][0];
@@ -312,6 +334,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
   /// Reductions along rows, for each of the two rows; of whole tiles the first is for both.
   Compute of_row_[at_least_one(Epilogue::outputs)][2];
   Compute kept_[at_least_one(Epilogue::outputs)][collected][2][2];  // not yet added to of_row_
+  typename BlocksOfStaging<Epilogue, Compute, 8 * eights>::Type blocks_;
 };
 
 }  // namespace gemmery::device

@@ -234,6 +234,7 @@ class WarpgroupStore {
                                        const OutputPlace& corner) const {
     typename Sums::Register registers[Writer::staging_registers];
     sums.read(registers, index, staging);
+    if constexpr (Block::reduces_blocks) Writer::reduce(registers, staging, block);
     const RowPairStore<design> rows(params_, corner, lane_);
 #pragma unroll
     for (int sixteen = 0; sixteen < sixteens; ++sixteen) {
@@ -247,6 +248,7 @@ class WarpgroupStore {
   __device__ __forceinline__ void fill(const Sums& sums, int index, int staging, Block& block) {
     typename Sums::Register registers[Writer::staging_registers];
     sums.read(registers, index, staging);
+    if constexpr (Block::reduces_blocks) Writer::reduce(registers, staging, block);
 #pragma unroll
     for (int first = 0; first < sixteens; first += together) {
       unsigned results[together][Writer::words];

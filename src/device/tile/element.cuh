@@ -189,9 +189,12 @@ __device__ inline unsigned encode_byte_float(float value) {
 }
 
 /// The code of the nearest power of two from 2^-127 to 2^127, which 1.5 rounds up to; NaN's is 255.
+/// 2^-127 is subnormal, half of the smallest normal number: 1.5 times it has a fraction of three
+/// quarters.
 __device__ inline unsigned encode_e8m0(float value) {
   const unsigned size = __float_as_uint(value) & 0x7fffffffU;
-  const unsigned code = min((size + 0x00400000U) >> 23, 254U);
+  const unsigned to_middle = size < 0x00800000U ? 0x00200000U : 0x00400000U;
+  const unsigned code = min((size + to_middle) >> 23, 254U);
   return size > 0x7f800000U ? 255U : code;
 }
 

@@ -26,12 +26,17 @@ std::string find_device_failure(std::span<const Target> targets, const DeviceInf
 }
 
 std::string find_output_failure(std::span<const DType> outputs, const GemmProblem& problem) {
+  return find_output_failure(outputs, outputs, problem);
+}
+
+std::string find_output_failure(std::span<const DType> outputs, std::span<const DType> addends,
+                                const GemmProblem& problem) {
   if (!contains(outputs, problem.out.dtype)) {
     return fmt::format("out: expected one of {}, got {}", list_names(outputs),
                        name(problem.out.dtype));
   }
-  if (problem.c && !contains(outputs, problem.c->dtype)) {
-    return fmt::format("C: expected one of {}, got {}", list_names(outputs),
+  if (problem.c && !contains(addends, problem.c->dtype)) {
+    return fmt::format("C: expected one of {}, got {}", list_names(addends),
                        name(problem.c->dtype));
   }
   return {};

@@ -20,6 +20,8 @@ std::string find_device_failure(std::span<const Target> targets, const DeviceInf
 
 // The family must support the types of out and C.
 std::string find_output_failure(std::span<const DType> outputs, const GemmProblem& problem);
+std::string find_output_failure(std::span<const DType> outputs, std::span<const DType> addends,
+                                const GemmProblem& problem);
 
 std::string find_math_failure(const GemmProblem& problem);
 

@@ -200,7 +200,8 @@ std::string find_sm90_type_failure(const Query& query) {
   if (problem.convolution && is_mixed_sm90(problem.a.dtype, problem.b.dtype))
     return fmt::format("types: expected equal types in a convolution, got {} times {}",
                        name(problem.a.dtype), name(problem.b.dtype));
-  failure = find_output_failure(sm90_outputs(problem.a.dtype, problem.b.dtype), problem);
+  failure = find_output_failure(sm90_outputs(problem.a.dtype, problem.b.dtype),
+                                sm90_addends(problem.a.dtype, problem.b.dtype), problem);
   return failure.empty() ? find_sm90_scale_failure(problem) : failure;
 }
 
@@ -224,6 +225,9 @@ std::string find_misfit(const OperandRules& rules, const GemmProblem& problem) {
 
 std::string find_program_failure(const GemmProblem& problem) {
   for (const OperandRules& rules : FittingLayouts(problem)) {
+    const Status blocks =
+        check_sm90_blocks(problem.epilogue, is_turned(rules), widest_staging(rules));
+    if (!blocks) return blocks.error();
     const ProgramTensors tensors = program_tensors(problem.epilogue, is_turned(rules));
     for (const Sm90Tile& tile : sm90_tiles(rules)) {
       const abi::Sm90Design design = with_program(sm90_design(rules, tile), tensors);

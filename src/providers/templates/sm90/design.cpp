@@ -137,6 +137,12 @@ std::optional<Sm90Products> sm90_products_of(const GemmProblem& problem) noexcep
 std::span<const DType> sm90_outputs(DType a, DType b) noexcept {
   const bool is_mixed = is_mixed_sm90(a, b);
   if (!is_mixed && is_integer(a)) return integer_outputs;
+  return std::span(float_outputs).first(!is_mixed && bit_width(a) <= 16 ? 5 : 3);
+}
+
+std::span<const DType> sm90_addends(DType a, DType b) noexcept {
+  const bool is_mixed = is_mixed_sm90(a, b);
+  if (!is_mixed && is_integer(a)) return integer_outputs;
   return std::span(float_outputs).first(!is_mixed && bit_width(a) == 8 ? 5 : 3);
 }
 

@@ -173,8 +173,9 @@ struct Sm90Products {
 std::span<const Sm90Products> sm90_products() noexcept;
 // The types of a problem. 8-bit floats are promoted by default.
 std::optional<Sm90Products> sm90_products_of(const GemmProblem& problem) noexcept;
-// Types of out and C, by the types of A and B.
+// Types of out and of C, by the types of A and B.
 std::span<const DType> sm90_outputs(DType a, DType b) noexcept;
+std::span<const DType> sm90_addends(DType a, DType b) noexcept;
 
 // True if one operand has codes that are decoded to the other one's type, a 16-bit float; and if
 // that is A.

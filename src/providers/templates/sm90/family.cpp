@@ -204,6 +204,11 @@ bool Sm90Family::takes_convolution(const Convolution&) const noexcept { return t
 
 bool Sm90Family::takes_companions(const GemmProblem&) const noexcept { return true; }
 
+// Kernels tell which reductions of blocks they have.
+Status Sm90Family::carries(const GemmProblem& problem) const {
+  return check_something_reduced(problem);
+}
+
 // --- discovery ----------------------------------------------------------------------------------
 
 void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) const {
@@ -219,7 +224,7 @@ void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) c
 
 Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
   const GemmProblem& problem = query.problem;
-  if (Status status = check_carried(problem); !status) return status;
+  if (Status status = check_something_reduced(problem); !status) return status;
   const OperandRules& rules = kernel.operands();
   const Sm90Tile tile = sm90_tile(kernel);
   if (Status status = check_sm90_groups(tile, rules, problem); !status) return status;
@@ -230,6 +235,10 @@ Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
   if (!tile.has_pointers() && !tile.has_list()) {
     if (Status status = kernel::refuse_pointers(problem); !status) return status;
   }
+  const int staging_columns = abi::staging_columns(sm90_design(kernel));
+  if (Status status = check_sm90_blocks(problem.epilogue, is_turned(rules, tile), staging_columns);
+      !status)
+    return status;
   misfit = find_misfit(list_tma_inputs(problem, rules, sm90_design(kernel),
                                        program_tensors(problem.epilogue, is_turned(rules, tile))),
                        problem.epilogue);
@@ -279,12 +288,11 @@ void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) cons
     }
   };
   for (const Sm90Products& products : sm90_products()) {
-    const auto outputs = sm90_outputs(products.a, products.b);
-    for (const DType out : outputs) {
+    for (const DType out : sm90_outputs(products.a, products.b)) {
       add_layouts(products, out, std::nullopt);
       // Beside codes, only the C that problems most often have.
       const bool is_mixed = is_mixed_sm90(products.a, products.b);
-      for (const DType c : outputs)
+      for (const DType c : sm90_addends(products.a, products.b))
         if (!is_mixed || c == out) add_layouts(products, out, c);
     }
   }

@@ -18,6 +18,8 @@ class Sm90Family final : public TemplateFamily {
   bool takes_indices(const Groups& groups) const noexcept override;
   bool takes_convolution(const Convolution& convolution) const noexcept override;
   bool takes_companions(const GemmProblem& problem) const noexcept override;
+  // Programs with reductions of blocks of one row, as far as its kernels have them.
+  Status carries(const GemmProblem& problem) const override;
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   void enumerate(const std::function<void(const Kernel&)>& visit) const override;

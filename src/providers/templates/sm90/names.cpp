@@ -16,9 +16,8 @@ bool is_sm90_rule(const OperandRule& rule) {
   return rule.layout != LayoutRule::any && rule.alignment == widest_access;
 }
 
-bool is_output_type(DType dtype, const OperandRules& rules) {
-  const auto outputs = sm90_outputs(rules.a.dtype, rules.b.dtype);
-  return std::ranges::find(outputs, dtype) != outputs.end();
+bool contains(std::span<const DType> types, DType dtype) {
+  return std::ranges::find(types, dtype) != types.end();
 }
 
 // True for the rules of out: stored by TMA, or by threads to adjacent elements of less alignment or
@@ -54,8 +53,10 @@ bool is_served(const OperandRules& rules) {
   const Sm90Products products{rules.a.dtype, rules.b.dtype, rules.accumulator, rules.math};
   const auto all = sm90_products();
   return std::ranges::find(all, products) != all.end() && are_input_rules(rules) &&
-         is_output_rule(rules.out) && is_output_type(rules.out.dtype, rules) &&
-         (!rules.has_c || (is_c_rule(rules.c, rules.out) && is_output_type(rules.c.dtype, rules)));
+         is_output_rule(rules.out) &&
+         contains(sm90_outputs(rules.a.dtype, rules.b.dtype), rules.out.dtype) &&
+         (!rules.has_c || (is_c_rule(rules.c, rules.out) &&
+                           contains(sm90_addends(rules.a.dtype, rules.b.dtype), rules.c.dtype)));
 }
 
 // The word for the math of a kernel; empty for the default of its types.

@@ -76,6 +76,16 @@ std::string find_misfit(const std::vector<TmaInput>& inputs, EpilogueId epilogue
   return {};
 }
 
+int widest_staging(const OperandRules& rules) noexcept {
+  return abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.out.dtype));
+}
+
+Status check_sm90_blocks(EpilogueId epilogue, bool is_turned, int staging_columns) {
+  constexpr int columns_of_lane = 2;
+  return check_row_blocks(
+      epilogue, {.columns = staging_columns, .run = columns_of_lane, .is_turned = is_turned});
+}
+
 ProgramFit::ProgramFit(const GemmProblem& problem, const OperandRules& rules)
     : ProgramFit(problem, rules, is_turned(rules)) {}
 
@@ -85,7 +95,7 @@ ProgramFit::ProgramFit(const GemmProblem& problem, const OperandRules& rules, bo
       has_row_pairs_(turned != is_turned(rules)),
       scatters_rows_(problem.groups && problem.groups->scatter.are_used()) {
   // The widths among which abi::staging_columns selects.
-  const int widest = abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.out.dtype));
+  const int widest = widest_staging(rules);
   widths_ = {width_of(widest, problem, rules), width_of(widest / 2, problem, rules),
              width_of(widest / 4, problem, rules)};
 }
@@ -94,17 +104,21 @@ ProgramFit::Width ProgramFit::width_of(int staging_columns, const GemmProblem& p
                                        const OperandRules& rules) const {
   const abi::TmaInputs by_tma =
       tma_inputs_of(tensors_, staging_columns, !scatters_rows_ && !has_row_pairs_);
-  return {.staging_columns = staging_columns,
-          .is_walked =
-              find_misfit(list_inputs(problem, rules, by_tma, tensors_), problem.epilogue).empty(),
-          .is_light =
-              problem.accumulator != DType::int32 && is_light(problem.epilogue, tensors_, by_tma)};
+  const bool turned = is_turned(rules) != has_row_pairs_;
+  return {
+      .staging_columns = staging_columns,
+      .is_walked =
+          find_misfit(list_inputs(problem, rules, by_tma, tensors_), problem.epilogue).empty(),
+      .has_blocks = static_cast<bool>(check_sm90_blocks(problem.epilogue, turned, staging_columns)),
+      .is_light =
+          problem.accumulator != DType::int32 && is_light(problem.epilogue, tensors_, by_tma)};
 }
 
 int ProgramFit::stages(const Sm90Candidate& candidate) const noexcept {
   const Width& width =
       *std::ranges::find(widths_, candidate.share.staging_columns, &Width::staging_columns);
-  if (!width.is_walked || (!candidate.has_room_beside_sums && !width.is_light)) return 0;
+  if (!width.is_walked || !width.has_blocks || (!candidate.has_room_beside_sums && !width.is_light))
+    return 0;
   abi::StoredShare share = candidate.share;
   share.scatters_rows = scatters_rows_;
   share.has_row_pairs = has_row_pairs_;

@@ -29,6 +29,12 @@ std::vector<TmaInput> list_tma_inputs(const GemmProblem& problem, const OperandR
 // Why a tensor map cannot describe one of them, in words; empty if it can.
 std::string find_misfit(const std::vector<TmaInput>& inputs, EpilogueId epilogue);
 
+// Columns of the widest staging tile of out.
+int widest_staging(const OperandRules& rules) noexcept;
+
+// Refuses reductions of blocks that staging tiles of so many columns do not hold.
+Status check_sm90_blocks(EpilogueId epilogue, bool is_turned, int staging_columns);
+
 // Fits a problem's program into several designs, one after another; `rules` must fit the problem.
 class ProgramFit {
  public:
@@ -44,8 +50,9 @@ class ProgramFit {
   // Values that depend only on the width of staging tiles.
   struct Width {
     int staging_columns;
-    bool is_walked;  // TMA can load all inputs that it would have to
-    bool is_light;   // fits the registers that 192 accumulators leave
+    bool is_walked;   // TMA can load all inputs that it would have to
+    bool has_blocks;  // they hold whole blocks of the program's reductions
+    bool is_light;    // fits the registers that 192 accumulators leave
   };
   Width width_of(int staging_columns, const GemmProblem& problem, const OperandRules& rules) const;
 

@@ -34,10 +34,10 @@ auto draw(const Range& range, Random& random) {
 
 OperandRules draw_rules(Random& random) {
   const Sm90Products products = draw(sm90_products(), random);
-  const auto outputs = sm90_outputs(products.a, products.b);
   std::optional<DType> c;
-  if (random() % 2 == 0) c = draw(outputs, random);
-  return draw(sm90_layouts(products, draw(outputs, random), c), random);
+  if (random() % 2 == 0) c = draw(sm90_addends(products.a, products.b), random);
+  const DType out = draw(sm90_outputs(products.a, products.b), random);
+  return draw(sm90_layouts(products, out, c), random);
 }
 
 Kernel draw_kernel(const Sm90Family& family, Random& random, bool is_in_cluster) {

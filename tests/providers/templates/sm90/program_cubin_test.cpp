@@ -100,7 +100,9 @@ TEST_F(Sm90ProgramCubins, that_come_first_for_everyday_programs_spill_nothing) {
       R"p(epilogue="D = gelu(accum + bias) + residual" bias=bf16[n] residual=bf16)p",
       R"p(epilogue="D = gelu_tanh(accum * s + bias) * aux" s=f32[m] bias=f32[n] aux=bf16)p",
       R"p(epilogue="D = silu(accum + bias) * aux + row" bias=bf16[n] aux=bf16 row=f32[n])p",
-      R"p(epilogue="D = gelu(accum + bias); peak = amax(D)" bias=bf16[n] peak=f32[1])p"};
+      R"p(epilogue="D = gelu(accum + bias); peak = amax(D)" bias=bf16[n] peak=f32[1])p",
+      R"p(out=e4m3 epilogue="scale = mx_scale(block_amax(accum, 1, 32), e4m3, rceil); )p"
+      R"p(D = cast(accum / scale, e4m3, saturate)" scale=e8m0:swizzled)p"};
   constexpr std::array extents{"4096x4096x4096", "8192x8192x1024", "8192x4096x512",
                                "4096x4096x256"};
   const DeviceInfo device = *find_device_info("h200");
