@@ -4,8 +4,7 @@
 // lists. No cache is read or written, and no device is needed. To measure on two cores of an idle
 // machine: taskset -c 0,1 compile_times. Usage: compile_times [DRAWN] [JOBS] [SEED [FAMILY NAME]],
 // with JOBS compilations at a time. With FAMILY (sm90 or sm80) and NAME only kernels of the family
-// that have NAME in their names are drawn, and of three compilations of each the fastest counts,
-// for a machine that others use as well.
+// that have NAME in their names are drawn.
 #include <gemmery/gemmery.hpp>
 
 #include <fmt/format.h>
@@ -38,11 +37,10 @@ double cpu_ms() {
   return ms(usage.ru_utime) + ms(usage.ru_stime);
 }
 
-// What is drawn, and how often each kernel is compiled.
+// What is drawn.
 struct Sample {
   std::string_view family = "sm90";
   std::string_view name;
-  int repeats = 1;
 
   Target target() const { return family == "sm90" ? hopper : ampere; }
 };
@@ -99,14 +97,6 @@ void compile(std::span<const Kernel> kernels, const Target& target, int jobs, Ti
   times.processor.insert(times.processor.end(), kernels.size(), (cpu_ms() - begin) / count);
 }
 
-// Compiles one kernel some times; the fastest counts.
-void compile_repeatedly(std::span<const Kernel> kernel, const Sample& sample, Times& times) {
-  Times tries;
-  for (int i = 0; i < sample.repeats; ++i) compile(kernel, sample.target(), 1, tries);
-  times.elapsed.push_back(*std::ranges::min_element(tries.elapsed));
-  times.processor.push_back(*std::ranges::min_element(tries.processor));
-}
-
 void report(const std::string& what, const std::vector<Kernel>& kernels, const Sample& sample,
             int jobs) {
   if (kernels.empty()) return;
@@ -116,7 +106,7 @@ void report(const std::string& what, const std::vector<Kernel>& kernels, const S
     compile(all, sample.target(), jobs, times);
   else
     for (std::size_t at = 0; at < all.size(); ++at)
-      compile_repeatedly(all.subspan(at, 1), sample, times);
+      compile(all.subspan(at, 1), sample.target(), jobs, times);
   std::ranges::sort(times.elapsed);
   std::ranges::sort(times.processor);
   const auto quartiles = [](const std::vector<double>& sorted) {
@@ -142,7 +132,7 @@ int main(int count, char** words) {
   const std::uint64_t seed = count > 3 ? std::strtoull(words[3], nullptr, 10) : 90;
   fmt::print("{} at a time, seed {}\n", jobs, seed);
   gemmery::Sample sample;
-  if (count > 5) sample = {.family = words[4], .name = words[5], .repeats = 3};
+  if (count > 5) sample = {.family = words[4], .name = words[5]};
   const std::vector<gemmery::Kernel> all = gemmery::list_kernels(sample);
   if (count <= 5) {
     std::vector<gemmery::Kernel> largest;

@@ -235,7 +235,10 @@ TEST(Convolution, random_problems_are_within_the_bounds_and_touch_nothing_else) 
   for (int index = 0; index < 300; ++index) {
     const ConvCase conv = draw_case(draw);
     const ConvKind kind = kinds[static_cast<std::size_t>(index % 3)];
-    const ConvOperands operands = make_operands(conv, kind, draw_types(draw), draw, draw.below(3));
+    Types types = draw_types(draw);
+    // oneDNN rounds results of bfloat16 itself.
+    if (types.operands == DType::bfloat16 && draw.below(3) > 0) types.out = DType::bfloat16;
+    const ConvOperands operands = make_operands(conv, kind, types, draw, draw.below(3));
     const GemmProblem problem = ConvArguments(kind, operands.a.view(), operands.b.view(),
                                               operands.out.view(), conv.settings())
                                     .problem();
