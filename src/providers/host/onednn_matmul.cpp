@@ -74,9 +74,9 @@ std::optional<ConvolutionShape> as_convolution(const MatmulShape& shape) {
 
 Matmul::Matmul(const Library& library, const MatmulShape& shape)
     : primitive_(library, library.describe_matmul(shape)) {
-  primitive_.create();
   if (const auto convolution = as_convolution(shape))
     emplace_if_blocked(convolution_, library, *convolution);
+  if (!convolution_) primitive_.create();
 }
 
 void Matmul::execute(const void* source, const void* weights, void* destination) const {
