@@ -69,7 +69,7 @@ def page():
         "",
         "Each row is a promise about [operands with scales](scaled.md), and the tests whose names have its number. `Checkpoints` imports weights that it packed; `ScaledGemm` compares with the formula exactly, on the CPU;",
         "`ScaledRows` verifies every kernel of the CPU and, of the types that it takes, one of `simt` or `sm90` on an emulated H200 (a short run emulates a part; GEMMERY_SOAK=1 all);",
-        "`ScaledGroups` compares groups with the formula exactly, on the CPU and by `simt` and `sm90` on an emulated H200; `Sm80Mixed`, `Sm80Scaled` and `Sm90Mixed` are on emulated devices. `MxRows` and `QuantisedGemm` compare quantised results with their definition, on the CPU; `QuantisedRows` verifies random ones, on an emulated H200, too. `tests/api/scaled_page_test.py --write` writes this page from the tests.",
+        "`ScaledGroups` compares groups with the formula exactly, on the CPU and by `simt` and `sm90` on an emulated H200; `Sm80Mixed`, `Sm80Scaled`, `Sm90Mixed` and `Sm90Scaled` are on emulated devices. `MxRows` and `QuantisedGemm` compare quantised results with their definition, on the CPU; `QuantisedRows` verifies random ones, on an emulated H200, too. `tests/api/scaled_page_test.py --write` writes this page from the tests.",
         "",
         "| row | promise | tests |",
         "|---|---|---|",

@@ -466,7 +466,7 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"(lane / 8 % 2) ^ (quarter / 2)", "lane / 8 % 2"}}}},
     {.name = "every step multiplies the first k of A",
      .kernel = registers,
-     .edits = {{{"a.read(words, a_stage, step + 1)", "a.read(words, a_stage, 0)"}}}},
+     .edits = {{{"a.read(words, a_stage, first + step + 1)", "a.read(words, a_stage, 0)"}}}},
     {.name = "a lane's rows are eight apart",
      .kernel = registers,
      .edits = {{{"has_row_pairs(design) ? lane / 4 * 2 : lane / 4", "lane / 4"}}}},
@@ -513,9 +513,9 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"has_row_pairs ? first ^ line_bytes", "has_row_pairs ? first ^ 0"}}}},
     {.name = "codes are read from the first stage",
      .kernel = decoded,
-     .edits = {{{"a.read(words, a_stage, 0);",
+     .edits = {{{"a.read(words, a_stage, first);",
                  "a.read(words, a_stage - stage * sizeof "
-                 "shared_.a[0], 0);"}}}},
+                 "shared_.a[0], first);"}}}},
 
     {.name = "nothing", .kernel = promoted},
     {.name = "products are added while they are computed",

@@ -29,6 +29,22 @@ struct CompanionTypes {
   constexpr bool varies_by_block() const { return scale_count > 0 || has_zero_point; }
 };
 
+/// True if a scale may multiply decoded codes, exactly, instead of the sums of a group of k: e4m3
+/// times e2m1 (NVFP4) has 6 bits at most, and either 16-bit type has its range.
+GEMMERY_HOST_DEVICE
+constexpr bool scale_decoded(DType code, const CompanionTypes& types) {
+  return code == DType::float4_e2m1fn && types.scale_count == 1 &&
+         types.scales[0] == DType::float8_e4m3fn;
+}
+
+/// True if zero points are integers of at most 8 bits, which integers of such a kind count from.
+GEMMERY_HOST_DEVICE
+constexpr bool accepts_zero_point(DType code, const CompanionTypes& types) {
+  if (!types.has_zero_point) return true;
+  return is_integer(code) && is_integer(types.zero_point) && bits_of(types.zero_point) <= 8 &&
+         (bits_of(types.zero_point) == 4 || kind_of(types.zero_point) == kind_of(code));
+}
+
 /// The divisor of a block that reaches over a whole extent.
 inline constexpr unsigned whole_extent = 1U << 31;
 

@@ -99,13 +99,10 @@ constexpr bool decodes_adjacent_k(const Sm80Design& design) {
          bits_of(decodes_a(design) ? design.a : design.b) == 8;
 }
 
-/// True if the scale multiplies decoded codes, which is exact, instead of the sums of a group of k:
-/// e4m3 times e2m1 (NVFP4) has 6 bits at most, and either 16-bit type has its range.
+/// True if the scale multiplies decoded codes instead of the sums of a group of k.
 GEMMERY_HOST_DEVICE
 constexpr bool scales_codes(const Sm80Design& design) {
-  const DType code = decodes_a(design) ? design.a : design.b;
-  return code == DType::float4_e2m1fn && design.scales.scale_count == 1 &&
-         design.scales.scales[0] == DType::float8_e4m3fn;
+  return scale_decoded(decodes_a(design) ? design.a : design.b, design.scales);
 }
 
 /// Values of k in one step of fragments: of codes those of two instructions.

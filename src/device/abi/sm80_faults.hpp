@@ -96,8 +96,7 @@ constexpr bool is_vector_or_none(DType dtype, int bytes) {
   return bytes == 0 || is_vector_of(dtype, bytes);
 }
 
-/// True if the decoded operand may have these scales: zero points are integers of at most 8 bits,
-/// which integers of such a kind count from.
+/// True if the decoded operand may have these scales.
 GEMMERY_HOST_DEVICE
 constexpr bool accepts_scales(const Sm80Design& design) {
   const CompanionTypes& scales = design.scales;
@@ -115,9 +114,7 @@ constexpr bool accepts_scales(const Sm80Design& design) {
     return false;
   const DType code = decodes_a(design) ? design.a : design.b;
   if (scales.has_table && (code != DType::uint4 || scales.has_zero_point)) return false;
-  if (!scales.has_zero_point) return true;
-  return is_integer(code) && is_integer(scales.zero_point) && bits_of(scales.zero_point) <= 8 &&
-         (bits_of(scales.zero_point) == 4 || kind_of(scales.zero_point) == kind_of(code));
+  return accepts_zero_point(code, scales);
 }
 
 /// Groups of codes are found on the device, and have all elements of their rows. With scales 108

@@ -88,8 +88,9 @@ struct Sm90Design {
   bool has_phases = false;
   // True for a wgrad whose taps are padded to whole units of columns, more than out has.
   bool has_tap_columns = false;
-  // For operands with scales that vary along k: elements of k whose products are scaled and added
-  // at a time, which have one scale for each row and column; and the types of the scales.
+  // For operands with scales that vary along k: elements of k that have one scale for each row and
+  // column, whose products are scaled and added at a time, or whose codes are; and the types of the
+  // scales.
   ScaleVectors scale_vectors = ScaleVectors::none;
   int scaled_k = 0;
   CompanionTypes a_scales = {};
@@ -137,14 +138,37 @@ GEMMERY_HOST_DEVICE
 constexpr int scale_parts(const Sm90Design& design) {
   return has_scales(design) ? tile_k(design) / design.scaled_k : 0;
 }
-/// Scales of one part: first those of rows, then those of columns.
+/// Scales of one part: first those of rows, then those of columns; behind them zero points of rows.
+/// Rows of codes may have zero points alone.
 GEMMERY_HOST_DEVICE
 constexpr int row_scales(const Sm90Design& design) {
-  return has_scales(design) && design.scale_vectors != ScaleVectors::columns ? design.tile_m : 0;
+  const bool are_of_columns = design.scale_vectors == ScaleVectors::columns;
+  const bool has_rows = !decodes_a(design) || design.a_scales.scale_count > 0;
+  return has_scales(design) && !are_of_columns && has_rows ? design.tile_m : 0;
 }
 GEMMERY_HOST_DEVICE
 constexpr int column_scales(const Sm90Design& design) {
   return has_scales(design) && design.scale_vectors != ScaleVectors::rows ? design.tile_n : 0;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int row_zeros(const Sm90Design& design) {
+  return design.a_scales.has_zero_point ? design.tile_m : 0;
+}
+/// Values of one part, of four bytes each.
+GEMMERY_HOST_DEVICE
+constexpr int part_values(const Sm90Design& design) {
+  return row_scales(design) + column_scales(design) + row_zeros(design);
+}
+
+/// True if scales multiply decoded codes; else they multiply the products of a part.
+GEMMERY_HOST_DEVICE
+constexpr bool scales_codes(const Sm90Design& design) {
+  return decodes_a(design) && scale_decoded(design.a, design.a_scales);
+}
+GEMMERY_HOST_DEVICE
+constexpr bool scales_products(const Sm90Design& design) {
+  return row_scales(design) + column_scales(design) > 0 && !scales_codes(design);
 }
 
 /// For a convolution: the operand that TMA loads in im2col mode.
@@ -266,10 +290,12 @@ constexpr int accumulator_registers(const Sm90Design& design) {
   return accumulators_per_thread(design) * bytes_of(design.accumulator) / 4;
 }
 
-/// True if a consumer adds the products of each block of k to separate accumulators by FADD.
+/// True if a consumer adds the products of each block of k to separate accumulators by FADD, or by
+/// FFMA with a scale.
 GEMMERY_HOST_DEVICE
 constexpr bool is_promoted(const Sm90Design& design) {
-  return design.math == MmaMath::promoted || splits_operands(design.math);
+  return design.math == MmaMath::promoted || splits_operands(design.math) ||
+         scales_products(design);
 }
 
 /// Registers that hold accumulators: twice as many if they are promoted.

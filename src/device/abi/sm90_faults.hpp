@@ -94,11 +94,10 @@ constexpr bool has_register_operand(const Sm90Design& design) {
   if (!design.a_by_registers) return !design.has_adjacent_rows && !decodes_a(design);
   const bool has_type = decodes_a(design) ? design.a_major == Major::k
                                           : bytes_of(design.a) == 1 && design.a_major != Major::k;
-  const bool has_plain_program = decodes_a(design) || design.program_bytes == 0;
-  const bool is_fitting = has_type && has_plain_program && design.split_k == 1 &&
-                          design.split == SplitMode::none && design.schedule != Schedule::rotation;
-  return is_fitting && (decodes_a(design) || !design.has_adjacent_rows ||
-                        design.out_access >= 2 * bytes_of(design.out));
+  if (decodes_a(design)) return has_type && design.schedule != Schedule::rotation;
+  const bool is_fitting = has_type && design.split_k == 1 && design.split == SplitMode::none &&
+                          design.program_bytes == 0 && design.schedule != Schedule::rotation;
+  return is_fitting && (!design.has_adjacent_rows || design.out_access >= 2 * bytes_of(design.out));
 }
 
 /// If consumers share a tile by columns, the columns of the second one must begin at a row of B at
@@ -349,15 +348,27 @@ constexpr bool is_sm90_conv(const Sm90Design& design) {
          (design.b_major == Major::k) == (design.conv == Sm90Conv::fprop);
 }
 
+/// Scales and zero points of codes: those of their own rows, of parts of whole wgmmas.
+GEMMERY_HOST_DEVICE
+constexpr bool can_scale_codes(const Sm90Design& design) {
+  const int least_k = scales_codes(design) ? 16 : 32;
+  return design.scale_vectors == ScaleVectors::rows && design.scaled_k >= least_k &&
+         tile_k(design) % design.scaled_k == 0 && design.a_scales.varies_by_block() &&
+         !design.a_scales.has_table && !design.a_scales.is_prepared &&
+         !design.b_scales.are_used() && accepts_zero_point(design.a, design.a_scales);
+}
+
 /// Scales multiply promoted products; three warps that are idle in other kernels load them. A
-/// register operand is multiplied whole.
+/// register operand is multiplied whole, unless it has codes.
 GEMMERY_HOST_DEVICE
 constexpr bool can_scale(const Sm90Design& design) {
   if (!has_scales(design))
     return design.scaled_k == 0 && !design.a_scales.are_used() && !design.b_scales.are_used();
+  if (decodes_a(design) && !can_scale_codes(design)) return false;
   const bool has_part = design.scaled_k == 32 || design.scaled_k == 64 || design.scaled_k == 128;
   const bool is_taken = design.gathers_rows || design.scatters_rows || design.has_list ||
                         design.has_group_table || design.conv != Sm90Conv::none;
+  if (decodes_a(design)) return !is_taken;
   return design.math == MmaMath::promoted && has_part && !is_taken &&
          design.schedule != Schedule::rotation && !design.a_scales.has_zero_point &&
          !design.b_scales.has_zero_point &&

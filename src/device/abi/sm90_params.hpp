@@ -96,10 +96,11 @@ struct Sm90GatherParams {
   unsigned k;  // 0 with alpha = 0
 };
 
-/// Scales of A's rows and of B's columns, as the kernel sees them.
+/// Scales of A's rows and of B's columns, and zero points of A's rows, as the kernel sees them.
 struct Sm90Scales {
   CompanionParams rows[2];
   CompanionParams columns[2];
+  CompanionParams row_zeros;
   unsigned k;  // of A and B; 0 with alpha = 0
 };
 

@@ -71,10 +71,10 @@ constexpr int staging_bytes(const Sm90Design& design) {
 
 inline constexpr int staging_tiles_per_consumer = 2;  // one is filled while the other is stored
 
-/// Bytes of a stage's scales, which are float32.
+/// Bytes of a stage's scales, which are float32, and of what codes need, pairs of their numbers.
 GEMMERY_HOST_DEVICE
 constexpr int scale_stage_bytes(const Sm90Design& design) {
-  return scale_parts(design) * (row_scales(design) + column_scales(design)) * 4;
+  return scale_parts(design) * part_values(design) * 4;
 }
 
 /// Bytes of one stage, barriers included.

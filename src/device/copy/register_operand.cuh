@@ -16,9 +16,10 @@ class RegisterOperand {
  public:
   static constexpr int blocks = abi::blocks_per_consumer(design);
   using Fragments = OperandFragments<blocks>;
+  struct Companions {};  // of codes
 
   /// `first_row`: the consumer's first row in the tile; `thread` of the warpgroup.
-  __device__ RegisterOperand(unsigned first_row, unsigned thread)
+  __device__ RegisterOperand(unsigned first_row, unsigned thread, unsigned = 0)
       : selectors_(abi::fragment_selectors(thread % 32)) {
     const unsigned row = first_row + thread / 32 * abi::fragment_rows;
     const unsigned chunk = row % atom_rows / abi::fragment_rows;
@@ -38,8 +39,11 @@ class RegisterOperand {
     }
   }
 
+  __device__ static void read_companions(Companions&, unsigned, unsigned) {}
+
   /// Permutes the words that were read into the fragments that wgmmas take.
-  __device__ __forceinline__ void arrange(Fragments& fragments, const Fragments& words) const {
+  __device__ __forceinline__ void arrange(Fragments& fragments, const Fragments& words,
+                                          const Companions&) const {
 #pragma unroll
     for (int block = 0; block < blocks; ++block) {
 #pragma unroll

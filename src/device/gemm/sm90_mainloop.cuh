@@ -37,7 +37,7 @@ class Sm90Mainloop {
   __device__ __forceinline__ Stage multiply_tile(Cursor& cursor, unsigned consumer,
                                                  unsigned k_blocks, unsigned depth,
                                                  Sums& sums) const {
-    if constexpr (abi::has_scales(design))
+    if constexpr (abi::scales_products(design))
       return multiply_scaled(cursor, consumer, k_blocks, depth, sums);
     if constexpr (abi::is_promoted(design))
       return multiply_promoted(cursor, consumer, k_blocks, depth, sums);
@@ -80,20 +80,23 @@ class Sm90Mainloop {
   /// A, if it goes through registers.
   using RegisterA = typename PhaseIf<abi::decodes_a(design), DecodedOperand<design>,
                                      RegisterOperand<design>>::Type;
+  using DecodedA = typename PhaseIf<abi::decodes_a(design), DecodedOperand<design>>::Type;
+  static constexpr unsigned scale_parts =
+      abi::has_scales(design) && abi::decodes_a(design) ? abi::scale_parts(design) : 1;
 
   /// The same if A goes through registers. The previous stage is released as soon as its last
   /// wgmmas have completed.
   __device__ __forceinline__ Stage multiply_by_registers(Cursor& cursor, unsigned consumer,
                                                          unsigned k_blocks) const {
     const Share share = Places::share_of(consumer);
-    const RegisterA a(share.row, threadIdx.x % abi::warpgroup_threads);
+    const RegisterA a = register_a(share);
     const Transpose transpose(consumer);
     Stage previous;
     unsigned all_k = 0;  // not used: there are no groups here
 #pragma unroll 1
     for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
       const Stage stage = wait_for_stage(cursor, transpose, consumer, all_k);
-      multiply_stage_by_registers(a, cursor.stage, share, k_block > 0, [&] {
+      multiply_steps_by_registers(a, cursor.stage, share, 0, k_block > 0, [&] {
         if (k_block > 0) ring_.release(previous, lane());
       });
       cursor.advance();
@@ -102,27 +105,43 @@ class Sm90Mainloop {
     return previous;
   }
 
-  /// Multiplies one stage. The fragments of A for a step of 32 bytes of k of B are read while the
-  /// wgmmas of the previous step are in flight, into other registers. Calls `pass_first` when only
-  /// wgmmas of this stage are in flight. On return the wgmmas of the last step are still in flight.
-  template <class PassFirst>
-  __device__ __forceinline__ void multiply_stage_by_registers(const RegisterA& a, unsigned stage,
-                                                              const Share& share, bool keeps_sums,
+  static constexpr unsigned steps_of_stage = abi::sm90_swizzle_bytes / step_bytes;
+
+  __device__ __forceinline__ RegisterA register_a(const Share& share) const {
+    const unsigned thread = threadIdx.x % abi::warpgroup_threads;
+    if constexpr (abi::has_scales(design))
+      return RegisterA(share.row, thread, ptx::cvta_shared(&shared_.scales));
+    else
+      return RegisterA(share.row, thread, 0);
+  }
+
+  /// Multiplies one stage, or some of its steps from the first-th on. The fragments of A for a step
+  /// of 32 bytes of k of B are read while the wgmmas of the previous step are in flight, into other
+  /// registers. Calls `pass_first` when only wgmmas of this stage are in flight. On return the
+  /// wgmmas of the last step are still in flight.
+  template <unsigned steps = steps_of_stage, class PassFirst>
+  __device__ __forceinline__ void multiply_steps_by_registers(const RegisterA& a, unsigned stage,
+                                                              const Share& share, unsigned first,
+                                                              bool keeps_sums,
                                                               PassFirst&& pass_first) const {
     using Fragments = typename RegisterA::Fragments;
-    constexpr unsigned steps = abi::sm90_swizzle_bytes / step_bytes;
+    constexpr unsigned next = next_step(MultipliedMajors<design>::b);
+    constexpr unsigned steps_of_part = steps_of_stage / scale_parts;
     const unsigned a_stage = ptx::cvta_shared(&shared_.a) + stage * sizeof shared_.a[0];
-    const MatrixDescriptor b = b_of(stage, share.column);
+    const MatrixDescriptor b = b_of(stage, share.column) + first * next;
     Fragments words;
     Fragments fragments[2];
-    a.read(words, a_stage, 0);
+    typename RegisterA::Companions companions;
+    a.read(words, a_stage, first);
+    a.read_companions(companions, stage, first);
 #pragma unroll
     for (unsigned step = 0; step < steps; ++step) {
-      a.arrange(fragments[step % 2], words);
-      multiply_fragments<design>(fragments[step % 2],
-                                 b + step * next_step(MultipliedMajors<design>::b),
-                                 step > 0 || keeps_sums);
-      if (step + 1 < steps) a.read(words, a_stage, step + 1);
+      a.arrange(fragments[step % 2], words, companions);
+      multiply_fragments<design>(fragments[step % 2], b + step * next, step > 0 || keeps_sums);
+      if (step + 1 < steps) {
+        a.read(words, a_stage, first + step + 1);
+        if ((step + 1) % steps_of_part == 0) a.read_companions(companions, stage, first + step + 1);
+      }
       ptx::wgmma_wait_group<1>();
       if (step == 0) pass_first();
     }
@@ -134,8 +153,7 @@ class Sm90Mainloop {
     if constexpr (abi::splits_operands(design.math)) {
       Sm90OperandParts<design>::multiply_stage(shared_, stage, share.row, share.column);
     } else if constexpr (design.a_by_registers) {
-      const RegisterA a(share.row, thread);
-      multiply_stage_by_registers(a, stage, share, false, [] {});
+      multiply_steps_by_registers(RegisterA(share.row, thread, 0), stage, share, 0, false, [] {});
     } else {
       multiply_stage<design>(a_of(stage, share.row), b_of(stage, share.column), false);
     }
@@ -167,6 +185,13 @@ class Sm90Mainloop {
     return stage;
   }
 
+  __device__ __forceinline__ DecodedA decoded_a(const Share& share) const {
+    if constexpr (abi::decodes_a(design))
+      return register_a(share);
+    else
+      return {};
+  }
+
   /// The same with scales: the products of each part of a stage's k are scaled and added. Scales
   /// are read from the stage, which is released after that.
   __device__ __forceinline__ Stage multiply_scaled(Cursor& cursor, unsigned consumer,
@@ -176,6 +201,7 @@ class Sm90Mainloop {
     const Transpose transpose(consumer);
     const Share share = Places::share_of(consumer);
     const Sm90ScaledSums<design> scaled(shared_, share.row, share.column);
+    const DecodedA decoded = decoded_a(share);
     scaled.clear(sums);
     Stage stage = wait_for_stage(cursor, transpose, consumer, depth);
 #pragma unroll 1
@@ -186,7 +212,7 @@ class Sm90Mainloop {
       cursor.advance();
 #pragma unroll 1
       for (unsigned part = 0; part < parts; ++part) {
-        multiply_part<parts>(here, share, part);
+        multiply_part<parts>(decoded, here, share, part);
         if (part + 1 == parts && !is_last)
           next = wait_for_stage(cursor, transpose, consumer, depth);
         ptx::wgmma_wait_group<0>();
@@ -201,9 +227,12 @@ class Sm90Mainloop {
 
   /// Multiplies one of the parts of a stage's k.
   template <unsigned parts>
-  __device__ __forceinline__ void multiply_part(unsigned stage, const Share& share,
-                                                unsigned part) const {
-    if constexpr (parts == 1) {
+  __device__ __forceinline__ void multiply_part(const DecodedA& decoded, unsigned stage,
+                                                const Share& share, unsigned part) const {
+    if constexpr (abi::decodes_a(design)) {
+      constexpr unsigned steps = steps_of_stage / parts;
+      multiply_steps_by_registers<steps>(decoded, stage, share, part * steps, false, [] {});
+    } else if constexpr (parts == 1) {
       multiply_whole_stage(stage, share, threadIdx.x % abi::warpgroup_threads);
     } else {
       constexpr unsigned steps = abi::sm90_swizzle_bytes / step_bytes / parts;

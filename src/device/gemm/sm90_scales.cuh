@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scales of blocks along k in an sm90 kernel. Promoted accumulators take them where the products of
-// a part of k are added: sums += (scale of the row * scale of the column) * products.
+// a part of k are added: sums += (scale of the row * scale of the column) * products. Codes have
+// zero points, which are subtracted as they are decoded (copy/decoded_operand.cuh), and where it is
+// exact, scales multiply them there.
 //
 //   scales in global memory, of any type, strided or swizzled
 //     | Sm90ScaleLoad: three warps of the producer's warpgroup, each for every third part of k,
@@ -17,6 +19,7 @@
 #include <device/epilogue/output_place.cuh>
 #include <device/gemm/sm90_shared.cuh>
 #include <device/mma/wgmma.cuh>
+#include <device/ptx/convert.cuh>
 #include <device/ptx/shared_memory.cuh>
 #include <device/tile/companion.cuh>
 
@@ -24,8 +27,7 @@ namespace gemmery::device {
 
 template <const abi::Sm90Design& design>
 struct StageScalesShared {
-  alignas(16) float of[design.stages][abi::scale_parts(design)]
-                      [abi::row_scales(design) + abi::column_scales(design)];
+  alignas(16) float of[design.stages][abi::scale_parts(design)][abi::part_values(design)];
 };
 
 template <const abi::Sm90Design& design>
@@ -70,12 +72,15 @@ class Sm90ScaleLoad {
   static constexpr int columns = abi::column_scales(design);
   static constexpr int row_passes = (rows + 31) / 32;
   static constexpr int column_passes = (columns + 31) / 32;
+  static constexpr int zeros = abi::row_zeros(design);
+  static constexpr int zero_passes = (zeros + 31) / 32;
 
   /// The scales of a part are in registers when its stage becomes free.
   __device__ __forceinline__ void load_part(const OutputPlace& place, unsigned part, unsigned k,
                                             unsigned end) {
     float of_rows[row_passes + 1] = {};
     float of_columns[column_passes + 1] = {};
+    unsigned of_zeros[zero_passes + 1] = {};
     float shared = 0;
     if (k < end) {  // otherwise there are none, and all products are 0
       shared = shared_scale(place, k);
@@ -85,11 +90,15 @@ class Sm90ScaleLoad {
 #pragma unroll
       for (int pass = 0; pass < column_passes; ++pass)
         of_columns[pass] = column_scale(place, pass * 32U + lane(), k);
+#pragma unroll
+      for (int pass = 0; pass < zero_passes; ++pass)
+        of_zeros[pass] = minus_zero(place, pass * 32U + lane(), k);
     }
     ring_.wait_for_release(cursor_);
     const unsigned target = ptx::cvta_shared(&shared_.scales.of[cursor_.stage][part]);
     store<rows>(target, of_rows, shared);
     store<columns>(target + rows * 4U, of_columns, shared);
+    store_words<zeros>(target + (rows + columns) * 4U, of_zeros);
     __syncwarp();  // waits for the stores of all lanes
     if (lane() == 0) ring_.publish(cursor_);
   }
@@ -105,6 +114,20 @@ class Sm90ScaleLoad {
                                              unsigned k) const {
     return scale_of<design.a_scales>(with_scales<design>(params_).rows, place.batch,
                                      min(place.row + row, row_end<design>(params_, place) - 1), k);
+  }
+  /// The negative zero point, in both halves.
+  __device__ __forceinline__ unsigned minus_zero(const OutputPlace& place, unsigned row,
+                                                 unsigned k) const {
+    constexpr abi::DType type = design.a_scales.zero_point;
+    const float zero = decode_companion<type>(
+        load_companion<type, false>(with_scales<design>(params_).row_zeros, place.batch,
+                                    min(place.row + row, row_end<design>(params_, place) - 1), k));
+    return pair_of(-zero);
+  }
+  /// A number in both halves, as codes are decoded.
+  __device__ __forceinline__ static unsigned pair_of(float value) {
+    return design.b == abi::DType::float16 ? ptx::cvt_rn_f16x2_f32(value, value)
+                                           : ptx::cvt_rn_bf16x2_f32(value, value);
   }
   __device__ __forceinline__ float column_scale(const OutputPlace& place, unsigned column,
                                                 unsigned k) const {
@@ -129,11 +152,21 @@ class Sm90ScaleLoad {
   template <int count, int passes>
   __device__ __forceinline__ static void store(unsigned target, const float (&scales)[passes],
                                                float shared) {
+    unsigned words[passes];
+#pragma unroll
+    for (int pass = 0; pass < passes; ++pass)
+      words[pass] = abi::scales_codes(design) ? pair_of(scales[pass])
+                                              : __float_as_uint(scales[pass] * shared);
+    store_words<count>(target, words);
+  }
+  template <int count, int passes>
+  __device__ __forceinline__ static void store_words(unsigned target,
+                                                     const unsigned (&words)[passes]) {
 #pragma unroll
     for (int pass = 0; pass < (count + 31) / 32; ++pass) {
       const unsigned index = pass * 32U + lane();
       if ((pass + 1) * 32 <= count || static_cast<int>(index) < count)
-        ptx::st_shared<4>(target + index * 4, {{__float_as_uint(scales[pass] * shared)}});
+        ptx::st_shared<4>(target + index * 4, {{words[pass]}});
     }
   }
 
@@ -196,8 +229,7 @@ class Sm90ScaledSums {
   static constexpr unsigned bytes = sizeof(float);
   static constexpr bool has_rows = abi::row_scales(design) > 0;
   static constexpr bool has_columns = abi::column_scales(design) > 0;
-  static constexpr unsigned part_bytes =
-      (abi::row_scales(design) + abi::column_scales(design)) * bytes;
+  static constexpr unsigned part_bytes = abi::part_values(design) * bytes;
 
   __device__ static unsigned first_row() {
     const unsigned thread = threadIdx.x % abi::warpgroup_threads;

@@ -169,7 +169,7 @@ bool is_register_word(std::string_view word) { return word == "rega" || word == 
 
 constexpr std::string_view scale_tag = "scale";
 constexpr std::string_view vector_words[] = {"", "-rows", "-columns", "-both"};
-constexpr int scaled_ks[] = {32, 64, 128};
+constexpr int scaled_ks[] = {16, 32, 64, 128};
 
 // What "scale128-rows" says of a tile; nothing for other words.
 std::optional<Sm90Tile> read_scales(std::string_view word) {

@@ -7,22 +7,34 @@
 
 #include <fmt/format.h>
 
+#include "kernel/rules.hpp"
 #include "operation/companions.hpp"
 #include "providers/templates/companions.hpp"
 
 namespace gemmery::templates {
 namespace {
 
-constexpr std::int32_t scaled_stage_k = abi::sm90_swizzle_bytes;  // operands have 8 bits
 constexpr std::int32_t k_of_wgmma = 32;
+constexpr std::int32_t k_of_scaled_codes = 16;
+
+bool is_mixed(const GemmProblem& problem) noexcept {
+  return is_mixed_sm90(problem.a.dtype, problem.b.dtype);
+}
+
+// Operands have 8 bits, or 16 beside codes.
+std::int32_t k_of_stage(const GemmProblem& problem) noexcept {
+  return abi::sm90_swizzle_bytes / (is_mixed(problem) ? 2 : 1);
+}
 
 bool is_byte_float(DType dtype) noexcept { return is_floating(dtype) && bit_width(dtype) == 8; }
 
 // The k in a row, from a multiple of it on, that all share their scales.
 std::int32_t scaled_k_of(const GemmProblem& problem) noexcept {
-  std::int32_t k = scaled_stage_k;
-  for (const OperandCompanions* const companions : {&problem.a_companions, &problem.b_companions})
+  std::int32_t k = k_of_stage(problem);
+  for (const OperandCompanions* const companions : {&problem.a_companions, &problem.b_companions}) {
     for (const CompanionType& scale : companions->scales) k = std::gcd(k, scale.block.k);
+    if (companions->zero_point) k = std::gcd(k, companions->zero_point->block.k);
+  }
   return operation::is_k_ragged(problem.groups) ? std::gcd(k, problem.groups->alignment) : k;
 }
 
@@ -49,6 +61,7 @@ bool suffice(abi::ScaleVectors vectors, const Sm90Tile& tile, const OperandRules
 abi::ScaleVectors vectors_of(const Sm90Tile& tile, const OperandRules& rules,
                              const GemmProblem& problem) noexcept {
   using enum abi::ScaleVectors;
+  if (is_mixed(problem)) return rows;
   return suffice(rows, tile, rules, problem)      ? rows
          : suffice(columns, tile, rules, problem) ? columns
                                                   : both;
@@ -62,10 +75,43 @@ void set_scales(const OperandCompanions& types, const BoundCompanions& memory, s
 
 }  // namespace
 
+namespace {
+
+// Why a kernel that decodes codes does not take their scales and zero points.
+std::string find_code_scale_failure(const GemmProblem& problem) {
+  const bool is_a = decodes_a_sm90(problem.a.dtype, problem.b.dtype);
+  if (!(is_a ? problem.b_companions : problem.a_companions).empty())
+    return fmt::format(
+        "scales: expected those that vary along k for the operand of codes, {}, got {}",
+        is_a ? "A" : "B", is_a ? "scale_b" : "scale_a");
+  const OperandCompanions& companions = is_a ? problem.a_companions : problem.b_companions;
+  if (companions.table)
+    return fmt::format("{}: expected none, got one", operation::table_name(is_a));
+  if (companions.order != ElementOrder::strided)
+    return "order: expected strided elements, got prepared ones";
+  if (problem.groups)
+    return "groups: expected none beside codes with scales of blocks along k, got some";
+  const abi::CompanionTypes types = companion_types(kernel::companion_rules(companions));
+  const auto code = static_cast<abi::DType>(is_a ? problem.a.dtype : problem.b.dtype);
+  if (!abi::accepts_zero_point(code, types))
+    return fmt::format(
+        "zero point: expected one of integers of at most 8 bits, with a sign if the codes have "
+        "one, "
+        "got {} for {}",
+        name(companions.zero_point->values.dtype), name(is_a ? problem.a.dtype : problem.b.dtype));
+  const std::int32_t least = abi::scale_decoded(code, types) ? k_of_scaled_codes : k_of_wgmma;
+  const std::int32_t k = scaled_k_of(problem);
+  if (k % least == 0) return {};
+  return fmt::format(
+      "scales: expected blocks of a multiple of {} along k, got some that agree in {} only", least,
+      k);
+}
+
+}  // namespace
+
 std::string find_sm90_scale_failure(const GemmProblem& problem) {
   if (!operation::has_companions(problem)) return {};
-  if (is_mixed_sm90(problem.a.dtype, problem.b.dtype))
-    return "scales: expected those that do not vary along k beside codes, got blocks along k";
+  if (is_mixed(problem)) return find_code_scale_failure(problem);
   if (!is_byte_float(problem.a.dtype) || !is_byte_float(problem.b.dtype))
     return fmt::format(
         "scales: expected those of blocks along k beside 8-bit floats, got {} and {}",
@@ -129,6 +175,12 @@ abi::Sm90Scales sm90_scales(const GemmArguments& arguments, bool is_turned) {
              is_turned ? scales.columns : scales.rows);
   set_scales(problem.b_companions, arguments.b_companions(), problem.k,
              is_turned ? scales.rows : scales.columns);
+  const bool is_of_a = problem.a_companions.zero_point.has_value();
+  if (is_of_a || problem.b_companions.zero_point)
+    scales.row_zeros =
+        companions_params(is_of_a ? problem.a_companions : problem.b_companions,
+                          is_of_a ? arguments.a_companions() : arguments.b_companions(), problem.k)
+            .zero_point;
   if (arguments.alpha() != 0) scales.k = static_cast<unsigned>(problem.k);
   return scales;
 }

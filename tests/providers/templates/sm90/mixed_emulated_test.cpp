@@ -13,22 +13,22 @@
 #include <fmt/format.h>
 
 #include "tests/providers/templates/every_code.hpp"
-#include "tests/providers/templates/on_emulated_h200.hpp"
+#include "tests/providers/templates/scaled_cases.hpp"
 
 namespace gemmery {
 namespace {
 
-class Sm90Mixed : public tests::OnEmulatedH200 {
+bool is_soak() { return std::getenv("GEMMERY_SOAK") != nullptr; }
+
+class Sm90Mixed : public tests::RandomCases {
  protected:
-  int draw(int least, int most) { return std::uniform_int_distribution<int>(least, most)(random_); }
-  template <class T>
-  T one_of(std::initializer_list<T> all) {
-    return *(all.begin() + draw(0, static_cast<int>(all.size()) - 1));
-  }
+  using tests::RandomCases::one_of;
   template <class T>
   T one_of(const std::vector<T>& all) {
     return all[static_cast<std::size_t>(draw(0, static_cast<int>(all.size()) - 1))];
   }
+
+  const Device h200_ = parse_device("emulated:h200").value();
 
   // Verifies one of the family's kernels for a line.
   void check(const std::string& text) {
@@ -68,8 +68,7 @@ TEST_F(Sm90Mixed, row_53_every_code_of_e2m1_is_exact) {
 }
 
 TEST_F(Sm90Mixed, codes_layouts_outputs_and_programs_of_any_kind_are_right) {
-  const bool is_soak = std::getenv("GEMMERY_SOAK") != nullptr;
-  for (int round = 0; round < (is_soak ? 200 : 4); ++round) {
+  for (int round = 0; round < (is_soak() ? 200 : 4); ++round) {
     const std::string code = one_of({"s4", "u4", "e2m1", "s8", "u8", "e4m3", "e5m2"});
     const std::string half = one_of({"bf16", "f16"});
     const bool is_a = draw(0, 1) == 0;
@@ -101,6 +100,97 @@ TEST_F(Sm90Mixed, codes_layouts_outputs_and_programs_of_any_kind_are_right) {
   }
 }
 
+class Sm90Scaled : public tests::ScaledCases {
+ protected:
+  Sm90Scaled() : ScaledCases("sm90") {}
+  // Small tiles compile in less time; one or two consumers, one or two blocks of rows of each.
+  std::string tile() { return one_of({"_64x16x64", "_64x32x64", "_128x32x64", "_256x64x64"}); }
+};
+
+TEST_F(Sm90Scaled, row_50_int4_with_groups_and_zero_points) {
+  for (const std::int32_t group : {32, 64, 128, 0})
+    for (const bool has_zero : {false, true}) {
+      if (!is_soak() && draw(0, 3) != 0) continue;
+      const bool is_signed = draw(0, 1) == 0;
+      tests::ScaledCase row{.code = is_signed ? DType::int4 : DType::uint4,
+                            .half = one_of({DType::bfloat16, DType::float16}),
+                            .is_a = draw(0, 1) == 0,
+                            .lines = 72,
+                            .others = draw(1, 40),
+                            .k = group == 0 ? 100 : one_of({160, 257, 384}),
+                            .block = {1, group},
+                            .scale = one_of({DType::bfloat16, DType::float16, DType::float32})};
+      if (has_zero) {
+        row.zero =
+            is_signed ? one_of({DType::int4, DType::int8}) : one_of({DType::uint4, DType::uint8});
+        row.zeros = is_signed ? std::vector{0.0, -8.0, 7.0} : std::vector{0.0, 15.0, 8.0};
+      }
+      expect_as_on_the_host(row, tile(), "emulated:h200", "");
+    }
+}
+
+TEST_F(Sm90Scaled, row_51_int8_by_channel_and_uint8_with_zero_128) {
+  expect_as_on_the_host({.code = DType::int8,
+                         .half = DType::bfloat16,
+                         .lines = 40,
+                         .others = one_of({1, 16, 17, 256}),
+                         .k = 96,
+                         .block = scale_block::row},
+                        tile(), "emulated:h200", "");
+  expect_as_on_the_host({.code = DType::uint8,
+                         .half = one_of({DType::bfloat16, DType::float16}),
+                         .lines = 40,
+                         .others = one_of({1, 16, 17, 256}),
+                         .k = 96,
+                         .block = {1, 32},
+                         .zero = DType::uint8,
+                         .zeros = {128, 0, 255}},
+                        tile(), "emulated:h200", "");
+}
+
+TEST_F(Sm90Scaled, row_53_mxfp4_weights_with_linear_and_swizzled_scales) {
+  for (const ScaleLayout layout : {ScaleLayout::strided, ScaleLayout::swizzled_128x4})
+    expect_as_on_the_host({.code = DType::float4_e2m1fn,
+                           .half = one_of({DType::bfloat16, DType::float16}),
+                           .is_a = draw(0, 1) == 0,
+                           .lines = 137,
+                           .others = 33,
+                           .k = 160,
+                           .block = scale_block::mx,
+                           .scale = DType::float8_e8m0fnu,
+                           .layout = layout},
+                          tile(), "emulated:h200", "");
+}
+
+TEST_F(Sm90Scaled, row_53_nvfp4_weights_are_scaled_as_codes) {
+  for (const ScaleLayout layout : {ScaleLayout::strided, ScaleLayout::swizzled_128x4})
+    expect_as_on_the_host({.code = DType::float4_e2m1fn,
+                           .half = one_of({DType::bfloat16, DType::float16}),
+                           .is_a = draw(0, 1) == 0,
+                           .lines = 137,
+                           .others = 33,
+                           .k = one_of({48, 160, 200}),
+                           .block = scale_block::nvfp4,
+                           .scale = DType::float8_e4m3fn,
+                           .layout = layout},
+                          tile(), "emulated:h200", "");
+}
+
+// Two scales, blocks of rows, codes of floats.
+TEST_F(Sm90Scaled, blocks_of_rows_and_two_scales) {
+  for (int round = 0; round < (is_soak() ? 40 : 2); ++round)
+    expect_as_on_the_host({.code = one_of({DType::int4, DType::float8_e4m3fn, DType::int8}),
+                           .half = DType::bfloat16,
+                           .is_a = draw(0, 1) == 0,
+                           .lines = 200,
+                           .others = 130,
+                           .k = 500,
+                           .block = {one_of({1, 3, 128, 0}), one_of({32, 96, 128})},
+                           .scale = one_of({DType::float32, DType::bfloat16}),
+                           .has_second = draw(0, 1) == 0},
+                          tile(), "emulated:h200", "");
+}
+
 TEST_F(Sm90Mixed, what_no_kernel_takes_is_refused_by_name) {
   const auto failed = [&](const char* line) {
     for (const Reason& reason : explain(parse_problem(line).problem, device_info(h200_)).reasons)
@@ -112,6 +202,16 @@ TEST_F(Sm90Mixed, what_no_kernel_takes_is_refused_by_name) {
   EXPECT_NE(failed("gemm 64x64x64 a=e2m1:c b=bf16 out=bf16").find("A: expected codes with k"),
             std::string::npos);
   EXPECT_NE(failed("gemm 64x64x64 a=bf16 b=e2m3:c out=bf16").find("codes of 4 or 8 bits"),
+            std::string::npos);
+  EXPECT_NE(
+      failed("gemm 64x64x64 a=bf16 b=s4:c scale_b=bf16[1x16] out=bf16").find("multiple of 32"),
+      std::string::npos);
+  EXPECT_NE(failed("gemm 64x64x64 a=bf16 scale_a=f32[1x32] b=e2m1:c out=bf16").find("scale_a"),
+            std::string::npos);
+  EXPECT_NE(failed("gemm 64x64x64 a=bf16 b=s4:c scale_b=bf16[1x32] zero_b=f16[1x32] out=bf16")
+                .find("zero point"),
+            std::string::npos);
+  EXPECT_NE(failed("gemm 64x64x64 a=bf16 b=u4:c table_b=nf4.bf16 out=bf16").find("table"),
             std::string::npos);
   EXPECT_NE(failed("conv2d_fprop 1x8x8x64 k=64 r=3 s=3 a=bf16 b=e4m3 out=bf16").find("types"),
             std::string::npos);
