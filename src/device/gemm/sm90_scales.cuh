@@ -110,18 +110,21 @@ class Sm90ScaleLoad {
     if constexpr (columns == 0) return column_scale(place, 0, k);
     return 1;
   }
+  /// The row of an operand; rows beyond out have the values of its last one.
+  __device__ __forceinline__ unsigned row_of(const OutputPlace& place, unsigned row) const {
+    return min(place.row + row, row_end<design>(params_, place) - 1);
+  }
   __device__ __forceinline__ float row_scale(const OutputPlace& place, unsigned row,
                                              unsigned k) const {
     return scale_of<design.a_scales>(with_scales<design>(params_).rows, place.batch,
-                                     min(place.row + row, row_end<design>(params_, place) - 1), k);
+                                     row_of(place, row), k);
   }
   /// The negative zero point, in both halves.
   __device__ __forceinline__ unsigned minus_zero(const OutputPlace& place, unsigned row,
                                                  unsigned k) const {
     constexpr abi::DType type = design.a_scales.zero_point;
-    const float zero = decode_companion<type>(
-        load_companion<type, false>(with_scales<design>(params_).row_zeros, place.batch,
-                                    min(place.row + row, row_end<design>(params_, place) - 1), k));
+    const float zero = decode_companion<type>(load_companion<type, false>(
+        with_scales<design>(params_).row_zeros, place.batch, row_of(place, row), k));
     return pair_of(-zero);
   }
   /// A number in both halves, as codes are decoded.

@@ -108,8 +108,24 @@ std::string draw_scales(Random& random) {
   return text;
 }
 
-// Any types and layouts; one in three has extents that TMA cannot load, half have a C, and half of
-// those of promoted 8-bit floats have scales.
+// Scales and zero points of codes; integers have a scale in any case.
+std::string draw_code_scales(const Sm90Products& products, Random& random) {
+  static constexpr std::array<const char*, 5> scales{"f32[row]", "f32[1x64]", "bf16[1x32]",
+                                                     "f16[128x128]", "e8m0[1x32]:swizzled"};
+  const bool is_a = decodes_a_sm90(products.a, products.b);
+  const DType code = is_a ? products.a : products.b;
+  const char operand = is_a ? 'a' : 'b';
+  if (code == DType::float4_e2m1fn && random() % 3 == 0)
+    return fmt::format(" scale_{}=e4m3[1x16]", operand);
+  if (!is_integer(code) && random() % 3 == 0) return {};
+  std::string text = fmt::format(" scale_{}={}", operand, draw(scales, random));
+  if (is_integer(code) && random() % 2 == 0)
+    text += fmt::format(" zero_{}={}[1x64]", operand, alias(code));
+  return text;
+}
+
+// Any types and layouts, scales of codes; one in three has extents that TMA cannot load, half have
+// a C, and half of those of promoted 8-bit floats have scales.
 std::string draw_problem(Random& random) {
   static constexpr std::array<const char*, 2> layouts{"", ":c"};
   const std::size_t unit = random() % 3 == 0 ? 1 : 16;
@@ -125,10 +141,7 @@ std::string draw_problem(Random& random) {
     line += fmt::format(" c={}{} beta=1", alias(draw(sm90_addends(products.a, products.b), random)),
                         out_layout);
   if (products.math == Math::fp8_promoted && random() % 2 == 0) line += draw_scales(random);
-  if (is_mixed_sm90(products.a, products.b)) {  // integers need a scale beside floats
-    if (is_integer(products.a)) line += " scale_a=f32[row]";
-    if (is_integer(products.b)) line += " scale_b=f32[row]";
-  }
+  if (is_mixed_sm90(products.a, products.b)) line += draw_code_scales(products, random);
   return line;
 }
 
