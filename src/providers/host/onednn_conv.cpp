@@ -46,6 +46,30 @@ Roles roles_of(ConvKind kind, const ComputeTypes& types) {
   return {ConvolutionShape::Kind::backward_weights, types.b, types.sum, types.a};
 }
 
+bool has_odd_channels(const Convolution& convolution) {
+  return (convolution.channels / convolution.groups) % 2 != 0;
+}
+
+// bfloat16 is multiplied in pairs of channels. With an odd number of channels the last one would be
+// paired with the element after it (onednn_gemm.cpp). In the first layer of a network, which has
+// 3 channels, a channel of zeros is added to copies of both operands; elsewhere float32 is used. So
+// it is for every wgrad: with bfloat16, oneDNN 2.6.3 and 3.2.0 give wrong sums for some small
+// images with padding, such as conv2d_wgrad 3x13x2x8 k=6 r=5 s=2 pad=0,1 stride=1,5.
+bool adds_channel(const Convolution& convolution, const ComputeTypes& types) {
+  return types.a == DataType::bf16 && convolution.kind == ConvKind::fprop &&
+         convolution.groups == 1 && has_odd_channels(convolution);
+}
+ComputeTypes trusted_types(const Convolution& convolution, const ComputeTypes& types) {
+  const bool is_odd =
+      has_odd_channels(convolution) || (convolution.filters / convolution.groups) % 2 != 0;
+  const bool is_wgrad = convolution.kind == ConvKind::wgrad;
+  const bool are_filters_even = convolution.filters % 2 == 0;
+  if (types.a != DataType::bf16 || (!is_odd && !is_wgrad) ||
+      (are_filters_even && adds_channel(convolution, types)))
+    return types;
+  return {DataType::f32, DataType::f32, DataType::f32};
+}
+
 ConvolutionShape shape_of(const Convolution& convolution, const ComputeTypes& types) {
   const Roles roles = roles_of(convolution.kind, types);
   return {.kind = roles.kind,
@@ -55,7 +79,7 @@ ConvolutionShape shape_of(const Convolution& convolution, const ComputeTypes& ty
           .outputs = roles.outputs,
           .groups = convolution.groups,
           .image_count = convolution.images,
-          .channels = convolution.channels,
+          .channels = convolution.channels + (adds_channel(convolution, types) ? 1 : 0),
           .filter_count = convolution.filters,
           .image = wide(convolution.image),
           .filter = wide(convolution.filter),
@@ -64,18 +88,6 @@ ConvolutionShape shape_of(const Convolution& convolution, const ComputeTypes& ty
           .dilation = wide(convolution.dilation),
           .lower = wide(convolution.lower),
           .upper = wide(convolution.upper)};
-}
-
-// bfloat16 is multiplied in pairs of channels. With an odd number of channels the last one would be
-// paired with the element after it (onednn_gemm.cpp), so float32 is used. So it is for every wgrad:
-// with bfloat16, oneDNN 2.6.3 and 3.2.0 give wrong sums for some small images with padding, such as
-// conv2d_wgrad 3x13x2x8 k=6 r=5 s=2 pad=0,1 stride=1,5.
-ComputeTypes trusted_types(const Convolution& convolution, const ComputeTypes& types) {
-  const bool is_odd = (convolution.channels / convolution.groups) % 2 != 0 ||
-                      (convolution.filters / convolution.groups) % 2 != 0;
-  const bool is_wgrad = convolution.kind == ConvKind::wgrad;
-  if (types.a != DataType::bf16 || (!is_odd && !is_wgrad)) return types;
-  return {DataType::f32, DataType::f32, DataType::f32};
 }
 
 bool has_no_products(const GemmProblem& problem) {
@@ -140,10 +152,11 @@ Operand operand_of(const GemmArguments& arguments, bool is_a) {
           memory.extents.rows <= 1 || memory.type.row_stride == memory.extents.columns};
 }
 
-const void* present_packed(const Operand& operand, DataType compute, const CopyPlace& place) {
-  if (operand.is_packed && storage_type(operand.view.dtype()) == compute)
+const void* present_packed(const Operand& operand, DataType compute, const Padding& padding,
+                           const CopyPlace& place) {
+  if (operand.is_packed && padding.is_none() && storage_type(operand.view.dtype()) == compute)
     return operand.view.data();
-  return present_copy(operand.view, compute, {}, place).data;
+  return present_copy(operand.view, compute, padding, place).data;
 }
 
 // The places of each matrix's sums in a packed tensor.
@@ -187,8 +200,11 @@ void convolve(const GemmArguments& arguments, const ConvolutionShape& shape,
               const ComputeTypes& types, void* out) {
   static thread_local Scratch a_scratch;
   static thread_local Scratch b_scratch;
-  const void* const a = present_packed(operand_of(arguments, true), types.a, {a_scratch, "A"});
-  const void* const b = present_packed(operand_of(arguments, false), types.b, {b_scratch, "B"});
+  const Padding padding{.columns = adds_channel(*arguments.problem().convolution, types) ? 1 : 0};
+  const void* const a =
+      present_packed(operand_of(arguments, true), types.a, padding, {a_scratch, "A"});
+  const void* const b =
+      present_packed(operand_of(arguments, false), types.b, padding, {b_scratch, "B"});
   switch (shape.kind) {
     case ConvolutionShape::Kind::forward:
       return onednn::convolve(shape, {.images = a, .filters = b, .outputs = out});

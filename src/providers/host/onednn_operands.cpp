@@ -233,19 +233,21 @@ Presented present_copy(const Tensor& view, DataType compute, const Padding& padd
   const std::int64_t rows = stored.batches * stored.rows;
   auto* packed = place.scratch.reserve<std::byte>(rows * static_cast<std::int64_t>(row_bytes),
                                                   place.operand, "a converted copy");
-  const auto copy_row = [&](std::int64_t row) {
-    std::byte* target = packed + static_cast<std::size_t>(row) * row_bytes;
-    const std::int64_t source_row = row % stored.rows;
-    const std::int64_t columns = source_row < view.extent(1) ? view.extent(2) : 0;
-    if (columns > 0)
-      convert_any_row(matrix_of(view, row / stored.rows), source_row, columns, compute, target);
-    std::memset(target + static_cast<std::size_t>(columns) * width, 0,
-                static_cast<std::size_t>(stored.columns - columns) * width);
+  const auto copy_row = [&](const MatrixView& matrix, std::int64_t row, std::byte* target) {
+    const std::int64_t columns = row < view.extent(1) ? view.extent(2) : 0;
+    if (columns > 0) convert_any_row(matrix, row, columns, compute, target);
+    std::byte* const padded = target + static_cast<std::size_t>(columns) * width;
+    std::fill(padded, target + row_bytes, std::byte{0});
   };
-  platform::parallel_for(rows, 1 + 65536 / (stored.columns + 1),
-                         [&](std::int64_t begin, std::int64_t end) {
-                           for (std::int64_t row = begin; row < end; ++row) copy_row(row);
-                         });
+  platform::parallel_for(
+      rows, 1 + 65536 / (stored.columns + 1), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin; row < end;) {
+          const std::int64_t first = row / stored.rows * stored.rows;  // of the batch
+          const MatrixView matrix = matrix_of(view, row / stored.rows);
+          for (; row < std::min(end, first + stored.rows); ++row)
+            copy_row(matrix, row - first, packed + static_cast<std::size_t>(row) * row_bytes);
+        }
+      });
   return {packed_shape(compute, stored), packed};
 }
 
