@@ -45,7 +45,8 @@ bool is_whole(const Node& node, const WholeInputs& read, const std::vector<bool>
     case NodeKind::input:
       return read.inputs[node.input];
     case NodeKind::constant:
-      return std::trunc(node.constant) == node.constant;
+      // NaN is what floor gives for NaN: a folded program has the types of the one that was written.
+      return std::isnan(node.constant) || std::trunc(node.constant) == node.constant;
     case NodeKind::cast:
       return is_integer(node.cast.dtype) || before[node.operands[0]];
     case NodeKind::reduction:

@@ -566,7 +566,7 @@ std::vector<BadInput> integer_rows() {
 TEST(IntegerResults, are_taken_where_the_program_says_how) {
   const Tensor whole = of(DType::int32, c_memory, {4, 5});
   for (const auto* const program :
-       {"D = round(accum)", "D = floor(accum)", "D = cast(accum, int8)",
+       {"D = round(accum)", "D = floor(accum)", "D = floor(log(-6))", "D = cast(accum, int8)",
         "D = cast(accum, int8, toward_zero)", "D = clamp(round(accum * 0.5), -8, 7)",
         "D = accum > 0", "D = where(accum > 0, 1, -1)", "D = abs(round(accum)) + 2",
         "D = cast(accum, int8) if accum < 9 else 3"})
