@@ -47,6 +47,14 @@ if cmake -S "$consumer" -B "$scratch/refused" -DCMAKE_PREFIX_PATH="$prefix" -DCM
   fail "find_package(gemmery 99.0) was satisfied by $version"
 fi
 
+# --- CUDA programs on the emulator -------------------------------------------------------------------------------------
+
+program=$build/tests/bin/cuda_program
+if [ -x "$program" ]; then
+  said=$(env -i "$(find "$prefix" -path '*bin/gemmery')" emulate "$program" right 2>&1) || fail "a CUDA program failed: $said"
+  grep -qx right <<<"$said" || fail "a CUDA program said: $said"
+fi
+
 # --- pages, examples and device headers -------------------------------------------------------------------------------
 
 pages=$(find "$prefix" -type d -path '*doc/gemmery')
