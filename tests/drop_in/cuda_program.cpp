@@ -491,6 +491,50 @@ void run_linked() {
   CHECK((find<int(void*)>(library, "cuModuleUnload")(module)));
 }
 
+// Two pieces of memory side by side in reserved addresses; one of them moves.
+void run_virtual() {
+  using Address = unsigned long long;
+  struct Properties {
+    int type = 1, handle_types = 0;
+    struct {
+      int type = 1, id = 0;
+    } location;
+    void* unused = nullptr;
+    unsigned char flags[8] = {};
+  } properties;
+  const char* const library = "libcuda.so.1";
+  auto* const create =
+      find<int(Address*, std::size_t, const Properties*, Address)>(library, "cuMemCreate");
+  auto* const reserve = find<int(Address*, std::size_t, std::size_t, Address, Address)>(
+      library, "cuMemAddressReserve");
+  auto* const map =
+      find<int(Address, std::size_t, std::size_t, Address, Address)>(library, "cuMemMap");
+  auto* const unmap = find<int(Address, std::size_t)>(library, "cuMemUnmap");
+  auto* const release = find<int(Address)>(library, "cuMemRelease");
+  auto* const give_back = find<int(Address, std::size_t)>(library, "cuMemAddressFree");
+  std::size_t piece = 0;
+  CHECK((find<int(std::size_t*, const Properties*, int)>(library, "cuMemGetAllocationGranularity")(
+      &piece, &properties, 0)));
+  CHECK(cudaDeviceSynchronize());
+  Address begin = 0, handles[2] = {};
+  CHECK(reserve(&begin, 3 * piece, 0, 0, 0));
+  for (int index = 0; index < 2; ++index) {
+    CHECK(create(&handles[index], piece, &properties, 0));
+    CHECK(map(begin + static_cast<Address>(index) * piece, piece, 0, handles[index], 0));
+  }
+  const std::vector<unsigned char> ones(2 * piece, 1);
+  CHECK(cudaMemcpy(reinterpret_cast<void*>(begin), ones.data(), 2 * piece, 1));
+  CHECK(unmap(begin, piece));
+  CHECK(map(begin + 2 * piece, piece, 0, handles[0], 0));
+  expect_bytes(reinterpret_cast<const void*>(begin + 3 * piece - count), 1);
+  if (map(begin, piece, 0, handles[1], 0) == 0) std::exit(3);  // mapped twice
+  if (give_back(begin, 3 * piece) == 0) std::exit(3);          // still mapped
+  for (const Address handle : handles) CHECK(release(handle));
+  CHECK(unmap(begin, 3 * piece));
+  if (release(handles[0]) == 0) std::exit(3);  // there is none any more
+  CHECK(give_back(begin, 3 * piece));
+}
+
 void run_bounds() {
   Numbers numbers;
   std::vector<float> more(count + 1);
@@ -506,6 +550,7 @@ int main(int argc, char** argv) {
                                                            {"graph", run_explicit_graph},
                                                            {"graph_memory", run_graph_memory},
                                                            {"linked", run_linked},
+                                                           {"virtual", run_virtual},
                                                            {"peers", run_peers},
                                                            {"race", run_race},
                                                            {"trap", run_trap},

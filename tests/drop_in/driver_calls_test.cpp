@@ -60,6 +60,7 @@ TEST(DropInDriver, structures_have_the_layout_of_the_toolkit) {
   EXPECT_EQ(sizeof(cuda::AllocationNodeParams), sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v1));
   GEMMERY_SAME_FIELD(cuda::AllocationNodeParams, pointer, CUDA_MEM_ALLOC_NODE_PARAMS_v1, dptr);
   EXPECT_EQ(sizeof(cuda::MemAccess), sizeof(CUmemAccessDesc));
+  EXPECT_EQ(sizeof(cuda::MemPhysicalProps), sizeof(CUmemAllocationProp));
   EXPECT_EQ(sizeof(cuda::Uuid), sizeof(CUuuid));
 }
 

@@ -51,6 +51,10 @@ class EmulateProgram(unittest.TestCase):
         self.assertEqual((run.returncode, run.stdout), (0, "right\n"), run.stderr)
         self.assertNotIn("is not the start of an allocation", run.stderr)
 
+    def test_virtual_memory(self):
+        run = emulate("virtual")
+        self.assertEqual((run.returncode, run.stdout), (0, "right\n"), run.stderr)
+
     def test_linked_ptx(self):
         self.expect_right("linked")
 

@@ -14,6 +14,7 @@ namespace gemmery::driver::cuda {
 using Module = Library;  // one object here
 using GraphNode = struct GraphNodeHandle*;
 using LinkState = struct LinkHandle*;
+using MemoryHandle = unsigned long long;
 
 enum class MemoryType : int { host = 1, device = 2, array = 3, unified = 4 };
 
@@ -81,6 +82,14 @@ struct HostNodeParams {
 struct MemAccess {
   MemLocation location;
   int flags = 0;
+};
+
+struct MemPhysicalProps {
+  int type = 1;  // pinned, the only type
+  int handle_types = 0;
+  MemLocation location;
+  void* win32_metadata = nullptr;
+  unsigned char flags[8] = {};
 };
 
 struct AllocationNodeParams {
@@ -205,6 +214,20 @@ inline constexpr int not_found_as_symbol = 1;  // CU_GET_PROC_ADDRESS_SYMBOL_NOT
     (int* size, cuda::Function function, const cuda::LaunchConfig* config))                        \
   /* memory */                                                                                     \
   X(cuMemAlloc_v2, (cuda::DevicePointer* pointer, std::size_t bytes))                              \
+  X(cuMemGetAllocationGranularity,                                                                 \
+    (std::size_t * bytes, const cuda::MemPhysicalProps* properties, int option))                   \
+  X(cuMemCreate, (cuda::MemoryHandle * handle, std::size_t bytes,                                  \
+                  const cuda::MemPhysicalProps* properties, unsigned long long flags))             \
+  X(cuMemRelease, (cuda::MemoryHandle handle))                                                     \
+  X(cuMemAddressReserve, (cuda::DevicePointer * pointer, std::size_t bytes, std::size_t alignment, \
+                          cuda::DevicePointer wished, unsigned long long flags))                   \
+  X(cuMemAddressFree, (cuda::DevicePointer pointer, std::size_t bytes))                            \
+  X(cuMemMap, (cuda::DevicePointer pointer, std::size_t bytes, std::size_t offset,                 \
+               cuda::MemoryHandle handle, unsigned long long flags))                               \
+  X(cuMemUnmap, (cuda::DevicePointer pointer, std::size_t bytes))                                  \
+  X(cuMemSetAccess,                                                                                \
+    (cuda::DevicePointer pointer, std::size_t bytes, const cuda::MemAccess* access,                \
+     std::size_t count))                                                                           \
   X(cuMemAllocPitch_v2, (cuda::DevicePointer* pointer, std::size_t* pitch, std::size_t width_bytes,\
                          std::size_t height, unsigned element_bytes))                              \
   X(cuMemFree_v2, (cuda::DevicePointer pointer))                                                   \

@@ -47,13 +47,14 @@ constexpr AttributeRow attribute_rows[] = {
     {79, 1},                                // global loads go through L1
     {80, 1},                                // and local ones
     {82, registers_per_multiprocessor},
-    {83, 1},  // managed memory
-    {86, 0},  // atomics of the link to the host
-    {87, 2},  // single to double precision performance
-    {89, 1},  // managed memory by host and device at a time
-    {90, 1},  // compute preemption
-    {95, 1},  // cooperative launches
-    {99, 1},  // host memory can be registered
+    {83, 1},   // managed memory
+    {86, 0},   // atomics of the link to the host
+    {87, 2},   // single to double precision performance
+    {89, 1},   // managed memory by host and device at a time
+    {90, 1},   // compute preemption
+    {95, 1},   // cooperative launches
+    {99, 1},   // host memory can be registered
+    {102, 1},  // virtual memory management
     {111, reserved_shared_bytes},
     {115, 1},  // memory pools
     {120, 1},  // clusters; see below for older architectures
