@@ -184,8 +184,10 @@ TEST_F(ScaledRows, random_problems_are_right_by_sm90) {
     expect_emulated(problems.next({"e4m3", "e5m2"}), "sm90");
 }
 
-// A line with codes of one operand, which sm80 decodes, dense or in groups of rows.
-std::string draw_codes(std::mt19937_64& random) {
+// A line with codes of one operand beside 16-bit floats. sm80 decodes all of them: dense or in
+// groups of rows, of integers and floats, of a table's numbers, prepared or not. sm90 takes those
+// that are dense and neither of a table nor prepared.
+std::string draw_codes(std::mt19937_64& random, bool is_for_sm80) {
   const auto draw = [&](int least, int most) {
     return std::uniform_int_distribution<int>(least, most)(random);
   };
@@ -195,24 +197,30 @@ std::string draw_codes(std::mt19937_64& random) {
   const std::string number = one_of({"bf16", "f16"});
   const std::string code = one_of({"s4", "u4", "s8", "u8", "e2m1", "e4m3", "e5m2"});
   const bool is_integer = code.starts_with('s') || code.starts_with('u');
+  const bool is_grouped = is_for_sm80 && draw(0, 1) == 0;
+  const bool is_prepared = is_for_sm80 && !is_grouped && draw(0, 2) == 0;
+  const bool has_table = is_for_sm80 && code == "u4" && draw(0, 1) == 0;
   const int k = 32 * draw(1, 10);
-  std::string text = std::to_string(draw(1, 130)) + "x" + std::to_string(8 * draw(1, 12)) + "x" +
+  std::string text = std::to_string(draw(1, 130)) + "x" +
+                     std::to_string(is_prepared ? 32 * draw(1, 3) : 8 * draw(1, 12)) + "x" +
                      std::to_string(k);
-  text = draw(0, 1) == 0 ? "gemm " + text
-                         : "grouped_gemm " + text + " groups=" + std::to_string(draw(1, 6)) +
-                               one_of({" ends=i32", " counts=i64", " masked=i32"});
+  text = !is_grouped ? "gemm " + text
+                     : "grouped_gemm " + text + " groups=" + std::to_string(draw(1, 6)) +
+                           one_of({" ends=i32", " counts=i64", " masked=i32"});
   text += " a=" + number + " b=" + code + ":c out=" + one_of({"f32", number}) + " acc=f32";
   text += " scale_b=" + one_of({"f32", "bf16", "e8m0"}) + one_of({"[1x32]", "[1x64]", "[64x32]"});
+  if (has_table) text += " table_b=nf4." + number;
+  if (is_prepared) text += " order_b=fragments";
   // Rows of an odd number of 4-bit zero points do not fill whole bytes.
   const bool fills_bytes = k % 64 == 0 || code.ends_with('8');
-  if (is_integer && draw(0, 1) == 0)
+  if (is_integer && !has_table && draw(0, 1) == 0)
     text += " zero_b=" + code + one_of({fills_bytes ? "[1x32]" : "[1x32]:n", "[1x64]:n"});
   return text;
 }
 
 TEST_F(ScaledRows, random_codes_are_problems) {
   for (int count = 0; count < 500; ++count) {
-    const std::string line = draw_codes(random_);
+    const std::string line = draw_codes(random_, count % 2 == 0);
     EXPECT_NO_THROW(parse_problem(line)) << line;
   }
 }
@@ -220,7 +228,13 @@ TEST_F(ScaledRows, random_codes_are_problems) {
 TEST_F(ScaledRows, random_codes_are_right_by_sm80) {
   if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
   for (int count = 0; count < (is_soak() ? 200 : 1); ++count)
-    expect_emulated(parse_problem(draw_codes(random_)), "sm80");
+    expect_emulated(parse_problem(draw_codes(random_, true)), "sm80");
+}
+
+TEST_F(ScaledRows, random_codes_are_right_by_sm90) {
+  if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
+  for (int count = 0; count < (is_soak() ? 200 : 1); ++count)
+    expect_emulated(parse_problem(draw_codes(random_, false)), "sm90");
 }
 
 TEST_F(ScaledRows, large_problems_are_for_tensor_cores) {
