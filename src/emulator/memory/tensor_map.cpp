@@ -119,6 +119,9 @@ constexpr std::uint32_t map_mark = 0x4d54'4d47;  // "GMTM"
 struct Packed {
   std::uint32_t mark = map_mark;
   std::uint32_t checksum = 0;
+  std::uint8_t element = 0;
+  std::uint8_t rank = 0;
+  std::uint8_t unused[6] = {};  // CUTLASS clears bit 21 of the driver's second word
   std::uint64_t address = 0;
   std::uint64_t byte_strides[4] = {};
   std::uint64_t extents[5] = {};
@@ -128,10 +131,7 @@ struct Packed {
   std::uint16_t channels_per_pixel = 0;
   std::uint16_t pixels_per_column = 0;
   std::uint8_t element_strides[5] = {};
-  std::uint8_t element = 0;
-  std::uint8_t rank = 0;
   std::uint8_t layout = 0;  // interleave | swizzle << 2 | fills_nan << 4 | is_im2col << 5
-  std::uint8_t unused[6] = {};
 };
 static_assert(sizeof(Packed) == sizeof(TensorMapBytes));
 
