@@ -34,6 +34,9 @@ struct BoundCompanions {
   // groups, which share blocks; and the k of all groups, 0 in other arguments.
   std::int64_t first_row = 0, first_k = 0;
   std::int64_t all_k = 0;
+  // The tensors and numbers of the program, in the order of its rules: views of rank 3 of the
+  // operand's shape, with strides of 0 along broadcast dimensions.
+  std::vector<EpilogueOperand> program_operands = {};
 };
 
 // The options of a GEMM besides A, B, out and the accumulator type.
@@ -76,6 +79,10 @@ struct GemmOptions {
 // floats. Scales that do not vary along k multiply the sums, in an epilogue that every family with
 // epilogues runs; alpha, beta and C are then read as by any epilogue, and the sum, or C, still
 // counts as 0 if its factor is 0.
+//
+// A program of A or B (operand_program.hpp) is applied to the elements that scales and zero points
+// have decoded. Its tensors share nothing with a result; scales of its operand stay with the
+// elements.
 class GEMMERY_API GemmArguments {
  public:
   // Throws Error (invalid_argument, or unsupported for types that no kernel supports) naming
@@ -117,11 +124,13 @@ class GEMMERY_API GemmArguments {
   // New memory or scalars for the same problem. Throws Error (invalid_argument) if the problem
   // would change: a null or less aligned pointer, an overlap, a beta other than 0 without a C. For
   // a batch by pointers, `data` is another array. Operands are "A", "B", "C", "out", "scale_a",
-  // "scale_a.1" (the second scale of A), "zero_a", likewise of B, "sizes" of groups, and the names
-  // of the epilogue's tensors; an epilogue tensor called A, B or out is "epilogue.A", …
+  // "scale_a.1" (the second scale of A), "zero_a", "a.gate" (the tensor gate of A's program),
+  // likewise of B, "sizes" of groups, and the names of the epilogue's tensors; an epilogue tensor
+  // called A, B or out is "epilogue.A", …
   void set_data(std::string_view operand, const void* data);
-  void set_scalars(double alpha, double beta);           // of the default program
-  void set_scalar(std::string_view name, double value);  // a number of the epilogue
+  void set_scalars(double alpha, double beta);  // of the default program
+  // A number of the epilogue, or of a program of A or B ("a.slope").
+  void set_scalar(std::string_view name, double value);
 
   // The sizes of a grouped problem (grouped.hpp); nullptr for others. Tensors that groups share
   // have a batch of 1 in the views above.

@@ -88,6 +88,11 @@ class GEMMERY_API Family {
   // are companions, too. Otherwise, the same as for pointers.
   virtual bool takes_prepared(const GemmProblem&) const noexcept { return false; }
 
+  // True if kernels of this family apply the programs of this problem's operands
+  // (operand_program.hpp), which are companions, too. Otherwise, the same as for pointers, with the
+  // program's first operation as the node that they cannot compute.
+  virtual bool takes_operand_programs(const GemmProblem&) const noexcept { return false; }
+
   // Appends every kernel that supports the query, with its predicted time.
   virtual void match(const Query& query, std::vector<RankedKernel>& kernels) const = 0;
 

@@ -31,6 +31,8 @@
 #include <gemmery/kernel.hpp>
 #include <gemmery/log.hpp>
 #include <gemmery/measure.hpp>
+#include <gemmery/operand_program.hpp>
+#include <gemmery/operand_program_text.hpp>
 #include <gemmery/prepare.hpp>
 #include <gemmery/print.hpp>
 #include <gemmery/problem.hpp>

@@ -78,6 +78,17 @@ struct CompanionRules {
   friend bool operator==(const CompanionRules&, const CompanionRules&) = default;
 };
 
+// The programs of A and B that a kernel applies; default_epilogue where there is none. Interned for
+// the life of the process, so that a kernel stays small.
+struct OperandPrograms {
+  EpilogueId a = default_epilogue, b = default_epilogue;
+
+  friend bool operator==(const OperandPrograms&, const OperandPrograms&) = default;
+};
+enum class OperandProgramsId : std::uint32_t { none = 0 };
+GEMMERY_API OperandProgramsId intern(const OperandPrograms& programs);
+GEMMERY_API OperandPrograms programs_of(OperandProgramsId id) noexcept;
+
 // The requirements of a kernel on a problem's operands.
 struct OperandRules {
   OperandRule a, b, c, out;  // c is used only with has_c
@@ -85,6 +96,7 @@ struct OperandRules {
   Math math = Math::native;
   bool has_c = false;
   CompanionRules a_companions = {}, b_companions = {};
+  OperandProgramsId programs = OperandProgramsId::none;
 
   friend bool operator==(const OperandRules&, const OperandRules&) = default;
 };

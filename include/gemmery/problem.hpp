@@ -5,6 +5,7 @@
 //   gemm 64x64x64 a=f16 epilogue="D = gelu(accum + bias); peak = amax(D)" bias=f16[n] peak=f32[1]
 //   grouped_gemm 8192x2048x7168 groups=16 a=bf16 ends=i32
 //   gemm 64x256x512 a=e4m3 scale_a=f32[1x128]:m scale_b=f32[128x128] out=bf16
+//   gemm 64x64x64 a=f16 program_a="A = relu(a) * gate" gate=f16[m,k]
 //   conv2d_fprop 32x56x56x64 k=64 r=3 s=3 pad=1 stride=2 a=f16
 #pragma once
 
@@ -74,15 +75,28 @@ struct CompanionType {
   friend bool operator==(const CompanionType&, const CompanionType&) = default;
 };
 
-// What belongs to an operand besides its elements (scales.hpp). Scales multiply.
+// The program of an operand (operand_program.hpp), interned with rules in which rows and columns of
+// the operand take the places of m and n, and the memory layout of its operands in the order of the
+// rules: strides are 0 along dimensions with which an operand does not vary. Entries for numbers
+// are unused.
+struct OperandProgramType {
+  EpilogueId id = default_epilogue;
+  std::vector<MatrixType> operands = {};
+
+  friend bool operator==(const OperandProgramType&, const OperandProgramType&) = default;
+};
+
+// What belongs to an operand besides its elements (scales.hpp). Scales multiply; the program is
+// applied to the scaled elements.
 struct OperandCompanions {
   std::vector<CompanionType> scales = {};
   std::optional<CompanionType> zero_point = {};
   std::optional<CodeTable> table = {};
   ElementOrder order = ElementOrder::strided;
+  std::optional<OperandProgramType> program = {};
 
   bool empty() const noexcept {
-    return scales.empty() && !zero_point && !table && order == ElementOrder::strided;
+    return scales.empty() && !zero_point && !table && order == ElementOrder::strided && !program;
   }
   friend bool operator==(const OperandCompanions&, const OperandCompanions&) = default;
 };
@@ -99,7 +113,8 @@ struct OperandCompanions {
 // strides lead from pixel to pixel, from channel to channel and from group to group (or image to
 // image). `out` is a matrix like any other. See conv_arguments.hpp.
 //
-// With companions, elements of a and b are scaled before they are multiplied. See scales.hpp.
+// With companions, elements of a and b are scaled, or changed by a program, before they are
+// multiplied. See scales.hpp.
 struct GEMMERY_API GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, l = 1;
   MatrixType a, b, out;
@@ -136,6 +151,7 @@ struct ProblemLine {
   double alpha = 1;  // of the default program, as is beta
   double beta = 0;
   std::vector<double> numbers = {};  // of another program, in the order of its operands
+  std::vector<double> a_numbers = {}, b_numbers = {};  // the same of programs of A and B
 
   friend bool operator==(const ProblemLine&, const ProblemLine&) = default;
 };

@@ -4,7 +4,8 @@
 //   A'[m, k] = (A[m, k] - zero[m / rows, k / block_k]) * scale[m / rows, k / block_k] * ...
 //
 // with exact values of all factors; with a table, table[A[m, k]] takes the place of A[m, k]. For B,
-// whose shape is (K, N), n takes the place of m.
+// whose shape is (K, N), n takes the place of m. A program (operand_program.hpp) is applied to the
+// result.
 #pragma once
 
 #include <array>
@@ -17,6 +18,7 @@
 
 #include <gemmery/dtype.hpp>
 #include <gemmery/export.hpp>
+#include <gemmery/operand_program.hpp>
 #include <gemmery/scale_layout.hpp>
 #include <gemmery/tensor.hpp>
 
@@ -98,7 +100,8 @@ inline constexpr CodeTable nf4{
 enum class ElementOrder : std::uint8_t { strided, fragments };
 GEMMERY_API std::string_view name(ElementOrder order) noexcept;
 
-// An operand of a GEMM with its scales, which multiply, and its zero point or its code table.
+// An operand of a GEMM with its scales, which multiply, its zero point or its code table, and its
+// program, which is applied to the scaled elements.
 // Scales are float32, float16, bfloat16, e8m0 or e4m3; a zero point is int4, uint4, int8, uint8,
 // int32, float32, float16 or bfloat16 and strided. A table belongs to an operand of uint4 without a
 // zero point. The caller owns all memory. Scales are read when the work runs, on the device of the
@@ -109,6 +112,7 @@ struct ScaledOperand {
   std::optional<Companion> zero_point = std::nullopt;
   std::optional<CodeTable> table = std::nullopt;
   ElementOrder order = ElementOrder::strided;
+  std::optional<OperandProgram> program = std::nullopt;
 
   ScaledOperand(const Tensor& tensor) : quantized(tensor) {}  // NOLINT: without scales
   ScaledOperand(const Tensor& tensor, std::vector<Companion> factors,
@@ -116,10 +120,12 @@ struct ScaledOperand {
       : quantized(tensor), scales(std::move(factors)), zero_point(std::move(zero)) {}
   ScaledOperand(const Tensor& codes, std::vector<Companion> factors, const CodeTable& numbers)
       : quantized(codes), scales(std::move(factors)), table(numbers) {}
+  ScaledOperand(const Tensor& tensor, OperandProgram elementwise)
+      : quantized(tensor), program(std::move(elementwise)) {}
 
   // True if there is more to it than a tensor.
   bool is_scaled() const noexcept {
-    return !scales.empty() || zero_point || table || order != ElementOrder::strided;
+    return !scales.empty() || zero_point || table || order != ElementOrder::strided || program;
   }
 };
 

@@ -99,7 +99,7 @@ GemmArguments bind_problem(const ProblemLine& line, const BoundOperands& operand
   options.epilogue = bind_epilogue(line, operands.epilogue);
   if (problem.convolution) return bind_convolution(line, operands, options);
   const auto scaled = [&](const Tensor& a, const Tensor& b) {
-    return bind_companions(problem, a, b, operands.companions);
+    return bind_companions(line, a, b, operands.companions);
   };
   if (!problem.groups) {
     const auto [a, b] = scaled(operands.a, operands.b);

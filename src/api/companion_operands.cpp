@@ -2,11 +2,53 @@
 #include "api/companion_operands.hpp"
 
 #include <array>
+#include <optional>
+#include <utility>
 
 #include "operation/companions.hpp"
+#include "operation/operand_programs.hpp"
 
 namespace gemmery::api {
 namespace {
+
+void append_program(const GemmProblem& problem, bool is_a, std::vector<CompanionTensor>& tensors) {
+  const auto& program = operation::program_of(problem, is_a);
+  if (!program) return;
+  const std::vector<EpilogueOperandRule>& rules = rules_of(program->id).operands;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i].is_number) continue;
+    const operation::MatrixExtents own =
+        operation::program_extents(problem, is_a, program->operands[i]);
+    tensors.push_back({.name = operation::program_operand_name(is_a, rules[i].name),
+                       .type = {.block = {}, .values = program->operands[i]},
+                       .extents = {own.batch, own.rows, own.columns},
+                       .is_of_a = is_a,
+                       .is_zero_point = false,
+                       .is_of_program = true});
+  }
+}
+
+// The program with the tensors among these that are its own, and its numbers; 1 for missing ones.
+std::optional<OperandProgram> bind_program(const ProblemLine& line, bool is_a,
+                                           const std::vector<CompanionTensor>& companions,
+                                           const std::vector<Tensor>& tensors) {
+  const auto& program = operation::program_of(line.problem, is_a);
+  if (!program) return std::nullopt;
+  const EpilogueRules& rules = rules_of(program->id);
+  const std::vector<double>& numbers = is_a ? line.a_numbers : line.b_numbers;
+  std::vector<Tensor> own;
+  for (std::size_t i = 0; i < companions.size(); ++i)
+    if (companions[i].is_of_program && companions[i].is_of_a == is_a) own.push_back(tensors[i]);
+  std::vector<EpilogueOperand> operands;
+  std::size_t tensor = 0;
+  std::size_t number = 0;
+  for (const EpilogueOperandRule& rule : rules.operands)
+    if (!rule.is_number)
+      operands.push_back({rule.name, own[tensor++]});
+    else
+      operands.push_back({rule.name, number < numbers.size() ? numbers[number++] : 1.0});
+  return OperandProgram(rules.program, std::move(operands));
+}
 
 void append(const GemmProblem& problem, bool is_a, std::vector<CompanionTensor>& tensors) {
   const OperandCompanions& companions = is_a ? problem.a_companions : problem.b_companions;
@@ -22,6 +64,7 @@ void append(const GemmProblem& problem, bool is_a, std::vector<CompanionTensor>&
     add(operation::scale_name(is_a, i), companions.scales[i], false);
   if (companions.zero_point)
     add(std::string(operation::zero_point_name(is_a)), *companions.zero_point, true);
+  append_program(problem, is_a, tensors);
 }
 
 // As arguments take it: those of B have blocks of k before blocks of columns.
@@ -52,6 +95,11 @@ std::vector<CompanionTensor> companion_tensors(const GemmProblem& problem) {
 
 Numbers companion_numbers(const CompanionTensor& companion, std::uint64_t seed) {
   const DType dtype = companion.type.values.dtype;
+  if (companion.is_of_program)
+    return {.fill = Fill::normal,
+            .seed = seed,
+            .least = facts(dtype).kind == DTypeKind::unsigned_integer ? 0 : -2,
+            .is_integer = is_integer(dtype)};
   const bool is_unsigned = facts(dtype).kind == DTypeKind::unsigned_integer;
   return {.fill = companion.is_zero_point ? Fill::integers : Fill::normal,
           .seed = seed,
@@ -60,15 +108,19 @@ Numbers companion_numbers(const CompanionTensor& companion, std::uint64_t seed) 
           .is_integer = is_integer(dtype)};
 }
 
-ScaledPair bind_companions(const GemmProblem& problem, const Tensor& a, const Tensor& b,
+ScaledPair bind_companions(const ProblemLine& line, const Tensor& a, const Tensor& b,
                            const std::vector<Tensor>& tensors) {
+  const GemmProblem& problem = line.problem;
   ScaledPair pair{a, b};
   pair.a.table = problem.a_companions.table;
   pair.b.table = problem.b_companions.table;
   pair.a.order = problem.a_companions.order;
   pair.b.order = problem.b_companions.order;
   const std::vector<CompanionTensor> companions = companion_tensors(problem);
+  pair.a.program = bind_program(line, true, companions, tensors);
+  pair.b.program = bind_program(line, false, companions, tensors);
   for (std::size_t i = 0; i < companions.size(); ++i) {
+    if (companions[i].is_of_program) continue;
     ScaledOperand& operand = companions[i].is_of_a ? pair.a : pair.b;
     const Companion given = as_given(companions[i], tensors[i]);
     if (companions[i].is_zero_point)

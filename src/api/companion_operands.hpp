@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scales and zero points of a problem as tensors of a trial or a measurement.
+// Scales, zero points and tensors of operands' programs of a problem as tensors of a trial or a
+// measurement.
 #pragma once
 
 #include <string>
@@ -20,8 +21,9 @@ struct CompanionTensor {
   Extents3 extents;
   bool is_of_a;
   bool is_zero_point;
+  bool is_of_program = false;
 };
-// A's scales, its zero point, then B's.
+// A's scales, its zero point, the tensors of its program, then B's.
 std::vector<CompanionTensor> companion_tensors(const GemmProblem& problem);
 
 // Numbers for its elements: scales of both signs, small integers as zero points.
@@ -31,7 +33,7 @@ Numbers companion_numbers(const CompanionTensor& companion, std::uint64_t seed);
 struct ScaledPair {
   ScaledOperand a, b;
 };
-ScaledPair bind_companions(const GemmProblem& problem, const Tensor& a, const Tensor& b,
+ScaledPair bind_companions(const ProblemLine& line, const Tensor& a, const Tensor& b,
                            const std::vector<Tensor>& tensors);
 
 }  // namespace gemmery::api

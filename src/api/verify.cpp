@@ -12,6 +12,7 @@
 #include "api/random_numbers.hpp"
 #include "api/trial.hpp"
 #include "operation/groups.hpp"
+#include "operation/operand_programs.hpp"
 #include "operation/scaled_sums.hpp"
 #include "platform/float_mode.hpp"
 #include "providers/host/oracle.hpp"
@@ -119,6 +120,15 @@ VerifyReport judge_groups(const GemmArguments& arguments, const host::DeclaredMa
   return all;
 }
 
+[[noreturn]] void refuse_large_programs(const GemmProblem& problem) {
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = to_string(problem),
+               .expected = "operands without programs where there are more than 2e11 operations or "
+                           "2^26 results",
+               .got = "a program",
+               .hint = "verify it on a smaller problem"});
+}
+
 }  // namespace
 
 VerifyReport judge(const GemmArguments& given, const host::DeclaredMath& declared, bool exact) {
@@ -127,6 +137,8 @@ VerifyReport judge(const GemmArguments& given, const host::DeclaredMath& declare
   const GemmArguments& arguments = scaled != nullptr ? *scaled : given;
   if (arguments.group_memory() != nullptr) return judge_groups(arguments, declared, exact);
   const bool is_in_reach = host::is_within_reach_of_oracle(arguments.problem());
+  if (!is_in_reach && operation::has_operand_programs(arguments.problem()))
+    refuse_large_programs(arguments.problem());
   if (arguments.problem().convolution && !is_in_reach) return judge_sampled(arguments, declared);
   if (arguments.problem().epilogue != default_epilogue) return judge_program(arguments, declared);
   if (!is_in_reach) {

@@ -200,12 +200,13 @@ void append_blocks(std::string& text, const Stages& stages, bool is_turned,
 
 }  // namespace
 
-std::string emit_struct(EpilogueId epilogue, bool is_turned, bool is_brief) {
+std::string emit_struct(EpilogueId epilogue, bool is_turned, bool is_brief,
+                        std::string_view name) {
   require(epilogue != default_epilogue, "the default epilogue is not emitted");
   const EpilogueRules& rules = rules_of(epilogue);
   const Graph& graph = rules.program.graph();
   std::string text =
-      fmt::format("// {}\nstruct Epilogue {{\n", anonymous_text(graph, rules.operands));
+      fmt::format("// {}\nstruct {} {{\n", anonymous_text(graph, rules.operands), name);
   append(text, "  static constexpr int inputs = {};\n", count(rules.operands, Slot::input));
   append(text, "  static constexpr int outputs = {};\n", count(rules.operands, Slot::output));
   append(text, "  static constexpr int numbers = {};\n", count(rules.operands, Slot::number));

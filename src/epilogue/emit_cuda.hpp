@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <gemmery/epilogue.hpp>
 
@@ -26,7 +27,9 @@ namespace gemmery::epilogue {
 // are not within each other. Elements of `in` and `number` follow the program's inputs; those of
 // `out` are D and then the results in `output`'s order. `is_turned`: the kernel computes the
 // transpose of out, so that its m is the program's n. `is_brief`: uses brief formulas. The result
-// contains no name of the program's text.
-std::string emit_struct(EpilogueId epilogue, bool is_turned, bool is_brief = false);
+// contains no name of the program's text. `name`: of the struct, other than Epilogue for programs
+// of operands.
+std::string emit_struct(EpilogueId epilogue, bool is_turned, bool is_brief = false,
+                        std::string_view name = "Epilogue");
 
 }  // namespace gemmery::epilogue

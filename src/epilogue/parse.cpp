@@ -40,7 +40,7 @@ constexpr RefusedStatement refused_statements[] = {
 
 class ProgramParser {
  public:
-  explicit ProgramParser(std::string_view text) : words_(read_tokens(text)) {}
+  explicit ProgramParser(std::vector<Token> tokens) : words_(std::move(tokens)) {}
 
   std::vector<Result> parse() {
     words_.skip_separators();
@@ -298,7 +298,12 @@ bool begins_no_assignment(std::string_view word) noexcept {
          std::end(refused_statements);
 }
 
-std::vector<Result> parse_program(std::string_view text) { return ProgramParser(text).parse(); }
+std::vector<Result> parse_program(std::string_view text) {
+  return parse_program(read_tokens(text));
+}
+std::vector<Result> parse_program(std::vector<Token> tokens) {
+  return ProgramParser(std::move(tokens)).parse();
+}
 
 Expression parse_expression(std::string_view text, std::span<const std::string_view> operands) {
   Words words(read_tokens(text));

@@ -9,11 +9,15 @@
 
 #include <gemmery/epilogue.hpp>
 
+#include "epilogue/lexer.hpp"
+
 namespace gemmery::epilogue {
 
 // The results of a program: statements, a Python function or a lambda. Throws Error
 // (invalid_argument, unsupported for what is too large) with line, column, word and hint.
 std::vector<Result> parse_program(std::string_view text);
+// The same of a text's tokens, which need not begin with a statement.
+std::vector<Result> parse_program(std::vector<Token> tokens);
 
 // One expression of the named operands.
 Expression parse_expression(std::string_view text, std::span<const std::string_view> operands);

@@ -38,24 +38,6 @@ std::string operand_text(const EpilogueOperandRule& rule) {
          ", aligned to " + std::to_string(rule.alignment) + " bytes";
 }
 
-std::string node_text(const epilogue::Graph& graph, const epilogue::Node& node) {
-  switch (node.kind) {
-    case epilogue::NodeKind::operation:
-      return std::string(epilogue::row_of(node.op).name);
-    case epilogue::NodeKind::cast:
-      return "cast to " + std::string(name(node.cast.dtype));
-    case epilogue::NodeKind::reduction:
-      return "reduction of blocks of " + epilogue::block_text(node.reduction.block);
-    case epilogue::NodeKind::input:
-      return graph.inputs[node.input];
-    case epilogue::NodeKind::constant:
-      return "a constant";
-    case epilogue::NodeKind::accumulator:
-      break;
-  }
-  return "accum";
-}
-
 }  // namespace
 
 bool serves_epilogue(EpilogueId kernel, EpilogueId problem) noexcept {
@@ -82,6 +64,25 @@ Status check_epilogue(EpilogueId kernel, EpilogueId problem) {
                         ", got " + operand_text(asked[i]));
   }
   return Status::fail("epilogue: expected other operands of " + quoted(text(kernel)));
+}
+
+std::string node_text(const epilogue::Graph& graph, const epilogue::Node& node,
+                      std::string_view accumulator) {
+  switch (node.kind) {
+    case epilogue::NodeKind::operation:
+      return std::string(epilogue::row_of(node.op).name);
+    case epilogue::NodeKind::cast:
+      return "cast to " + std::string(name(node.cast.dtype));
+    case epilogue::NodeKind::reduction:
+      return "reduction of blocks of " + epilogue::block_text(node.reduction.block);
+    case epilogue::NodeKind::input:
+      return graph.inputs[node.input];
+    case epilogue::NodeKind::constant:
+      return "a constant";
+    case epilogue::NodeKind::accumulator:
+      break;
+  }
+  return std::string(accumulator);
 }
 
 Status refuse_node(EpilogueId epilogue, std::size_t node, std::string_view why) {

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "epilogue/graph.hpp"
+
 namespace gemmery::kernel {
 
 // True if a kernel made for one epilogue runs a problem with another: the same program on operands
@@ -22,6 +24,10 @@ Status check_epilogue(EpilogueId kernel, EpilogueId problem);
 
 // "epilogue: ..." about one node of a program's graph, counted as in Graph::nodes.
 Status refuse_node(EpilogueId epilogue, std::size_t node, std::string_view why);
+
+// A node in words; `accumulator` is the word for the accumulator.
+std::string node_text(const epilogue::Graph& graph, const epilogue::Node& node,
+                      std::string_view accumulator = "accum");
 
 // The suffix of a kernel's name: "_e-0123456789ab"; empty for the default program.
 std::string epilogue_suffix(EpilogueId epilogue);

@@ -6,7 +6,9 @@
 #include <array>
 #include <string>
 
+#include "kernel/operand_programs.hpp"
 #include "operation/companions.hpp"
+#include "operation/operand_programs.hpp"
 
 namespace gemmery::kernel {
 namespace {
@@ -65,6 +67,7 @@ std::string companion_text(const OperandCompanions& companions, bool is_a) {
     text += (text.empty() ? "" : ", ") + std::string(operation::table_name(is_a));
   if (companions.order != ElementOrder::strided)
     text += (text.empty() ? "" : ", ") + std::string("elements in the order of fragments");
+  if (companions.program) text += (text.empty() ? "" : ", ") + std::string("a program");
   return text;
 }
 
@@ -122,11 +125,16 @@ std::string refuse_prepared(const GemmProblem& problem) {
          "another kernel";
 }
 
-constexpr std::array<FormRow, 6> forms{{
+bool takes_programs(const Family& family, const GemmProblem& problem) noexcept {
+  return family.takes_operand_programs(problem);
+}
+
+constexpr std::array<FormRow, 7> forms{{
     {has_convolution, takes_convolution, refuse_convolution},
     {has_groups, takes_groups, refuse_groups},
     {has_indices, takes_indices, refuse_indices},
     {is_prepared, takes_prepared, refuse_prepared},
+    {operation::has_operand_programs, takes_programs, refuse_programs},
     {operation::has_companions, takes_companions, refuse_companions},
     {kernel::has_pointers, takes_pointers, pointer_refusal},
 }};

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <string>
 
+#include "kernel/operand_programs.hpp"
+
 namespace gemmery::kernel {
 namespace {
 
@@ -113,8 +115,8 @@ bool keeps_rules(const OperandRules& rules, const GemmProblem& problem) noexcept
          rules.has_c == problem.c.has_value() &&
          rules.a_companions == companion_rules(problem.a_companions) &&
          rules.b_companions == companion_rules(problem.b_companions) &&
-         keeps_rule(pair_a(rules, problem)) && keeps_rule(pair_b(rules, problem)) &&
-         keeps_rule(pair_out(rules, problem)) &&
+         serves_programs(rules.programs, problem) && keeps_rule(pair_a(rules, problem)) &&
+         keeps_rule(pair_b(rules, problem)) && keeps_rule(pair_out(rules, problem)) &&
          (!rules.has_c || keeps_rule(pair_c(rules, problem)));
 }
 
@@ -132,6 +134,7 @@ Status check_rules(const OperandRules& rules, const GemmProblem& problem) {
   }
   for (const bool is_a : {true, false})
     if (Status status = check_companions(rules, problem, is_a); !status) return status;
+  if (Status status = check_programs(rules.programs, problem); !status) return status;
   if (rules.accumulator != problem.accumulator) {
     return Status::fail("accumulator: expected " + std::string(name(rules.accumulator)) + ", got " +
                         std::string(name(problem.accumulator)));
@@ -204,14 +207,17 @@ std::optional<CompanionRules> parse_rules(const std::string_view text) {
 }  // namespace
 
 std::string companion_suffix(const OperandRules& rules) {
-  if (!rules.a_companions.are_used() && !rules.b_companions.are_used()) return {};
+  const std::string programs = programs_suffix(rules.programs);
+  if (!rules.a_companions.are_used() && !rules.b_companions.are_used()) return programs;
   return std::string(companion_tag) + text_of(rules.a_companions) + "-" +
-         text_of(rules.b_companions);
+         text_of(rules.b_companions) + programs;
 }
 
 std::optional<CompanionSuffix> take_companion_suffix(std::string_view& name) {
+  const auto programs = take_programs_suffix(name);
+  if (!programs) return std::nullopt;
   const std::size_t at = name.rfind(companion_tag);
-  if (at == std::string_view::npos) return CompanionSuffix{};
+  if (at == std::string_view::npos) return CompanionSuffix{.a = {}, .b = {}, .programs = *programs};
   const std::string_view text = name.substr(at + companion_tag.size());
   const std::size_t middle = text.find('-');
   if (middle == std::string_view::npos) return std::nullopt;
@@ -219,7 +225,7 @@ std::optional<CompanionSuffix> take_companion_suffix(std::string_view& name) {
   const auto b = parse_rules(text.substr(middle + 1));
   if (!a || !b || (!a->are_used() && !b->are_used())) return std::nullopt;
   name = name.substr(0, at);
-  return CompanionSuffix{*a, *b};
+  return CompanionSuffix{*a, *b, *programs};
 }
 
 bool keeps_layout(LayoutRule layout, const MatrixType& matrix, std::int64_t rows,

@@ -21,11 +21,13 @@ Status check_rules(const OperandRules& rules, const GemmProblem& problem);
 // The rules of a kernel that reads these companions.
 CompanionRules companion_rules(const OperandCompanions& companions) noexcept;
 
-// The part of a kernel's name for its companions, "_scaled-e8m0.swizzled-none" with A's and B's;
-// empty without any. Removes it from the end of a name; nullopt for a suffix that is none.
+// The part of a kernel's name for its companions, "_scaled-e8m0.swizzled-none" with A's and B's,
+// and for their programs, "_a-0123456789ab"; empty without any. Removes it from the end of a name;
+// nullopt for a suffix that is none.
 std::string companion_suffix(const OperandRules& rules);
 struct CompanionSuffix {
   CompanionRules a, b;
+  OperandProgramsId programs = OperandProgramsId::none;
 };
 std::optional<CompanionSuffix> take_companion_suffix(std::string_view& name);
 

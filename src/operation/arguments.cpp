@@ -15,6 +15,7 @@
 #include "operation/groups.hpp"
 #include "operation/integer_results.hpp"
 #include "operation/matrix.hpp"
+#include "operation/operand_programs.hpp"
 #include "operation/overlap.hpp"
 #include "operation/refusal.hpp"
 #include "operation/scaled_sums.hpp"
@@ -30,7 +31,6 @@ using operation::broadcast_c;
 using operation::check_device;
 using operation::check_memory;
 using operation::check_operand_type;
-using operation::check_products;
 using operation::has_self_overlap;
 using operation::is_same_view;
 using operation::matrix_type;
@@ -165,11 +165,9 @@ void GemmArguments::bind(DType accumulator_type, const GemmOptions& given, const
   check_operand_type("out", out_.dtype());
   problem_.a.dtype = a_.dtype();
   problem_.b.dtype = b_.dtype();
-  check_products({.a = a_.dtype(),
-                  .b = b_.dtype(),
-                  .accumulator = accumulator_type,
-                  .math = options.math,
-                  .are_decoded = operation::is_product_decoded(problem_)});
+  problem_.accumulator = accumulator_type;
+  problem_.math = options.math;
+  operation::check_product_types(problem_);
 
   if (beta_ != 0 && !options.c) {
     refuse("C", "a tensor, because beta is " + std::to_string(beta_), "none",
@@ -204,8 +202,6 @@ void GemmArguments::bind(DType accumulator_type, const GemmOptions& given, const
   }
   problem_.out = matrix_type(out_);
   if (c_) problem_.c = matrix_type(*c_);
-  problem_.accumulator = accumulator_type;
-  problem_.math = options.math;
   if (options.epilogue) bind_epilogue(*options.epilogue, domain);
   operation::check_integer_results(problem_);
   operation::check_packed_operands(problem_);
@@ -385,6 +381,14 @@ void GemmArguments::set_scalar(std::string_view name, double value) {
 }
 
 void GemmArguments::set_own_scalar(std::string_view name, double value) {
+  for (const bool is_a : {true, false})
+    for (EpilogueOperand& operand : (is_a ? a_companions_ : b_companions_).program_operands) {
+      auto* const number = std::get_if<double>(&operand.value);
+      if (number == nullptr || operation::program_operand_name(is_a, operand.name) != name)
+        continue;
+      *number = value;
+      return;
+    }
   for (EpilogueOperand& operand : epilogue_operands_) {
     auto* const number = std::get_if<double>(&operand.value);
     if (number == nullptr || operand.name != without_prefix(name)) continue;

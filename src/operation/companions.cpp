@@ -16,6 +16,7 @@
 #include "device/abi/scale_layout.hpp"
 #include "operation/epilogue_operands.hpp"
 #include "operation/groups.hpp"
+#include "operation/operand_programs.hpp"
 #include "operation/overlap.hpp"
 #include "operation/refusal.hpp"
 #include "operation/shapes.hpp"
@@ -114,7 +115,8 @@ void check_order(const GemmProblem& problem, bool is_a) {
 void check_operand(const OperandCompanions& companions, bool is_a, DType dtype) {
   if (companions.empty()) return;
   if (companions.table) check_table(companions, is_a, dtype);
-  if (dtype == DType::float64)
+  const bool is_decoded = !companions.scales.empty() || companions.zero_point || companions.table;
+  if (dtype == DType::float64 && is_decoded)
     refuse(is_a ? "A" : "B", "elements of at most 32 bits beside scales", "float64",
            "scale it beforehand", ErrorKind::unsupported);
   if (companions.scales.size() > most_scales)
@@ -124,8 +126,9 @@ void check_operand(const OperandCompanions& companions, bool is_a, DType dtype) 
   for (std::size_t i = 0; i < companions.scales.size(); ++i)
     check_scale(scale_name(is_a, i), companions.scales[i]);
   if (companions.zero_point) check_zero_point(zero_point_name(is_a), *companions.zero_point);
-  if (companions.scales.size() == most_scales && !varies(companions.scales[0]) &&
-      varies(companions.scales[1]))
+  // Scales beside a program all stay with the elements.
+  if (!companions.program && companions.scales.size() == most_scales &&
+      !varies(companions.scales[0]) && varies(companions.scales[1]))
     refuse(
         scale_name(is_a, 0), "the scale that varies along k as the first one",
         to_string(companions.scales[0].block) + " before " + to_string(companions.scales[1].block),
@@ -138,7 +141,8 @@ bool is_of_fp8_or_native(Math math) noexcept {
 
 // Companions that an epilogue cannot express.
 bool needs_main_loop(const OperandCompanions& companions) noexcept {
-  return companions.zero_point || companions.table || companions.order != ElementOrder::strided ||
+  return companions.zero_point || companions.table || companions.program ||
+         companions.order != ElementOrder::strided ||
          std::ranges::any_of(companions.scales, [](const auto& scale) {
            return scale.block.k != 0 || scale.layout != ScaleLayout::strided ||
                   scale.block.rows > 1 || scale.values.dtype == DType::float8_e8m0fnu;
@@ -150,8 +154,9 @@ std::string_view first_name(const GemmProblem& problem) noexcept {
   const OperandCompanions& companions = is_a ? problem.a_companions : problem.b_companions;
   if (companions.scales.empty() && companions.order != ElementOrder::strided)
     return order_name(is_a);
-  if (companions.scales.empty())
-    return companions.zero_point ? zero_point_name(is_a) : table_name(is_a);
+  if (companions.scales.empty() && companions.zero_point) return zero_point_name(is_a);
+  if (companions.scales.empty() && companions.table) return table_name(is_a);
+  if (companions.scales.empty()) return is_a ? "program_a" : "program_b";
   return is_a ? "scale_a" : "scale_b";
 }
 
@@ -173,6 +178,7 @@ void check_indices_of_groups(const GemmProblem& problem) {
 }
 
 void check_form(const GemmProblem& problem) {
+  check_operand_programs(problem);
   const std::string name(first_name(problem));
   if (problem.convolution)
     refuse(name, "none for a convolution", "scales or a zero point",
@@ -395,6 +401,11 @@ CompanionViews view_companions(const ScaledOperand& operand, bool is_a,
   }
   views.types.table = operand.table;
   views.types.order = operand.order;
+  if (operand.program) {
+    ProgramView program = view_program(*operand.program, is_a, extents, device);
+    views.types.program = std::move(program.type);
+    views.memory.program_operands = std::move(program.memory);
+  }
   return views;
 }
 
@@ -405,6 +416,10 @@ void append_companions(bool is_a, BoundCompanions& memory, const OperandCompanio
   if (memory.zero_point)
     list.push_back(
         {std::string(zero_point_name(is_a)), &*memory.zero_point, &types.zero_point->values});
+  for (std::size_t i = 0; i < memory.program_operands.size(); ++i)
+    if (auto* const tensor = std::get_if<Tensor>(&memory.program_operands[i].value))
+      list.push_back({program_operand_name(is_a, memory.program_operands[i].name), tensor,
+                      &types.program->operands[i]});
 }
 
 namespace {
@@ -433,6 +448,9 @@ void check_companion_overlaps(bool is_a, const BoundCompanions& memory,
   for (std::size_t i = 0; i < memory.scales.size(); ++i)
     check_apart(scale_name(is_a, i), memory.scales[i], arguments);
   if (memory.zero_point) check_apart(zero_point_name(is_a), *memory.zero_point, arguments);
+  for (const EpilogueOperand& operand : memory.program_operands)
+    if (const auto* const tensor = std::get_if<Tensor>(&operand.value))
+      check_apart(program_operand_name(is_a, operand.name), *tensor, arguments);
 }
 
 }  // namespace gemmery::operation

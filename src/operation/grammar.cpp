@@ -24,10 +24,12 @@
 #include "operation/grammar_conv.hpp"
 #include "operation/grammar_groups.hpp"
 #include "operation/grammar_operands.hpp"
+#include "operation/grammar_programs.hpp"
 #include "operation/grammar_scales.hpp"
 #include "operation/grammar_words.hpp"
 #include "operation/groups.hpp"
 #include "operation/integer_results.hpp"
+#include "operation/operand_programs.hpp"
 #include "operation/overlap.hpp"
 #include "operation/scaled_sums.hpp"
 #include "operation/types.hpp"
@@ -39,13 +41,16 @@ using grammar::addend_text;
 using grammar::as_listed;
 using grammar::in_quotes;
 using grammar::matrix_text;
+using grammar::number_text;
 using grammar::OperandWords;
 using grammar::packed_operand;
 using grammar::read_addend;
 using grammar::read_dtype;
 using grammar::read_integer;
 using grammar::read_matrix;
+using grammar::read_number;
 using grammar::read_operand;
+using grammar::read_scalar;
 using grammar::refuse;
 using grammar::refuse_missing;
 using grammar::Role;
@@ -75,12 +80,7 @@ void read_extents(const Word& word, bool is_grouped, GemmProblem& problem) {
 
 // --- the line -----------------------------------------------------------------------------------
 
-// A name of the epilogue and the word that binds it.
-struct Binding {
-  std::string name;
-  Word word;
-  std::string value;
-};
+using Binding = grammar::BoundName;  // of the epilogue
 
 // The fields of a line as text.
 struct Fields {
@@ -92,6 +92,7 @@ struct Fields {
   grammar::GroupWords groups;
   grammar::ConvWords convolution;
   grammar::ScaleWords scales;
+  grammar::ProgramsWords programs;
   std::optional<epilogue::Program> program;  // if the line has a program
   bool is_default = false;        // the stored part is the default program, bound by GemmOptions
   std::vector<Binding> bindings;  // of other programs
@@ -101,18 +102,11 @@ struct Fields {
   Role role() const { return is_convolution() ? Role::tensor : Role::matrix; }
 };
 
-double read_number(const Word& word, std::string_view text) {
-  double value = 0;
-  const auto [after, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc{} || after != text.data() + text.size()) refuse(word, "a number");
-  return value;
-}
-
 // Names reserved for the line's own fields; an operand of an epilogue with such a name has a
 // prefix.
 bool is_field_name(std::string_view name, bool is_grouped, bool is_convolution) {
   return name == "a" || name == "b" || name == "out" || name == "acc" || name == "math" ||
-         name == "epilogue" || grammar::is_scale_field(name) ||
+         name == "epilogue" || grammar::is_scale_field(name) || grammar::is_program_field(name) ||
          (is_grouped && grammar::is_group_field(name)) ||
          (is_convolution && grammar::is_conv_field(name));
 }
@@ -142,31 +136,13 @@ Binding read_binding(const Word& word) {
           std::string(value)};
 }
 
-// A binding to a number: "0.5", or "f32:scalar" for one that is given later.
-std::optional<double> read_scalar(const Binding& binding) {
-  constexpr std::string_view suffix = ":scalar";
-  const std::string_view value = binding.value;
-  if (value.ends_with(suffix)) {
-    bool names_tf32 = false;
-    read_dtype(binding.word, value.substr(0, value.size() - suffix.size()), names_tf32);
-    return 1;
-  }
-  double number = 0;  // "inf" and "nan" in letters of either case are numbers
-  const char* const last = value.data() + value.size();
-  const bool begins_a_number =
-      !value.empty() && (std::isdigit(static_cast<unsigned char>(value[0])) != 0 ||
-                         value[0] == '-' || value[0] == '.');
-  if (!begins_a_number && std::from_chars(value.data(), last, number).ptr != last)
-    return std::nullopt;
-  return read_number(binding.word, value);
-}
-
 // True if alpha and beta of the default program, where they are bound, are bound to numbers and C
 // to a tensor, as GemmOptions bind them. Otherwise it is a program like any other.
 bool are_of_gemm_options(const std::vector<Binding>& bindings) {
   return std::ranges::none_of(bindings, [](const Binding& binding) {
     const bool is_factor = binding.name == "alpha" || binding.name == "beta";
-    return (is_factor || binding.name == "C") && read_scalar(binding).has_value() != is_factor;
+    return (is_factor || binding.name == "C") &&
+           read_scalar(binding.word, binding.value).has_value() != is_factor;
   });
 }
 
@@ -207,7 +183,8 @@ bool read_linear_combination(const Word& word, const Field& field, Fields& field
   const bool has_text = fields.program.has_value();
   const Binding binding = has_text ? read_binding(word) : Binding{std::string(field.key), word, {}};
   const auto number = [&] {
-    return has_text ? read_scalar(binding).value() : read_number(word, field.value);
+    return has_text ? read_scalar(binding.word, binding.value).value()
+                    : read_number(word, field.value);
   };
   const std::string& key = binding.name;
   if (key == "c" || (key == "C" && has_text))
@@ -217,7 +194,7 @@ bool read_linear_combination(const Word& word, const Field& field, Fields& field
   if (!has_text ||
       std::ranges::find(fields.program->inputs(), key) == fields.program->inputs().end())
     return false;
-  if (!read_scalar(binding)) read_operand(word, Role::epilogue, field.value);
+  if (!read_scalar(binding.word, binding.value)) read_operand(word, Role::epilogue, field.value);
   return true;
 }
 
@@ -254,6 +231,9 @@ void read_field(const Word& word, Fields& fields) {
     return grammar::read_scale_field(word, key, value, fields.scales);
   if (fields.is_convolution() && grammar::is_conv_field(key))
     return grammar::read_conv_field(word, key, value, fields.convolution);
+  if (grammar::take_operand_binding(word, fields.program ? &*fields.program : nullptr,
+                                    fields.programs))
+    return;
   if (fields.has_program()) return add_binding(word, fields);
   if (read_linear_combination(word, field, fields)) return;
   refuse(word,
@@ -311,7 +291,7 @@ void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
   std::vector<EpilogueMatrix> matrices;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const Binding& binding = require_binding(kind, fields, names[i]);
-    const std::optional<double> number = read_scalar(binding);
+    const std::optional<double> number = read_scalar(binding.word, binding.value);
     if (number && i >= results) refuse(binding.word, "a tensor to store a result to");
     if (number) line.numbers.push_back(*number);
     matrices.push_back(number
@@ -333,11 +313,7 @@ void check_types(const GemmProblem& problem) {
   operation::check_operand_type("B", problem.b.dtype);
   operation::check_operand_type("out", problem.out.dtype);
   if (problem.c) operation::check_operand_type("C", problem.c->dtype);
-  operation::check_products({.a = problem.a.dtype,
-                             .b = problem.b.dtype,
-                             .accumulator = problem.accumulator,
-                             .math = problem.math,
-                             .are_decoded = operation::is_product_decoded(problem)});
+  operation::check_product_types(problem);
 }
 
 // An out whose elements share memory is refused, as in arguments.
@@ -348,7 +324,9 @@ void check_out(const Word& word, const GemmProblem& problem) {
     refuse(word, "strides of out under which no two elements share memory");
 }
 
-ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields) {
+ProblemLine assemble(const Word& kind, GemmProblem given, const Fields& fields) {
+  ProblemLine line{.problem = std::move(given)};
+  GemmProblem& problem = line.problem;
   if (!fields.a) refuse_missing(kind, "a field a= with A's element type");
   const OperandWords b = fields.b.value_or(packed_operand(Role::matrix, fields.a->dtype));
   const OperandWords out = fields.out.value_or(packed_operand(Role::matrix, fields.a->dtype));
@@ -365,6 +343,9 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   if (beta != 0 && !fields.c) refuse_missing(kind, "a field c= where beta is not 0");
   if (fields.c) problem.c = read_addend(as_listed(*fields.c, problem), problem);
   grammar::apply_scales(fields.scales, problem);
+  line.alpha = fields.alpha.value_or(1);
+  line.beta = beta;
+  grammar::apply_programs(kind, fields.programs, line);
   problem.accumulator = fields.accumulator.value_or(default_accumulator(problem));
   const bool names_tf32 = fields.a->names_tf32 || b.names_tf32;
   if (names_tf32 && fields.math && *fields.math != Math::tf32)
@@ -372,7 +353,6 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   problem.math = names_tf32 ? Math::tf32 : fields.math.value_or(Math::native);
   check_types(problem);
   if (fields.out) check_out(fields.out->word, problem);
-  ProblemLine line{.problem = std::move(problem), .alpha = fields.alpha.value_or(1), .beta = beta};
   if (fields.has_program()) bind_epilogue(kind, fields, line);
   operation::check_integer_results(line.problem);
   operation::check_packed_operands(line.problem);
@@ -383,11 +363,6 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
 }
 
 // --- printing -----------------------------------------------------------------------------------
-
-std::string number_text(const GemmProblem& problem, double value) {
-  if (value != 1) return fmt::format("{}", value);
-  return fmt::format("{}:scalar", alias(epilogue_compute_type(problem.accumulator)));
-}
 
 // The program, then its operands in order.
 std::string epilogue_text(const ProblemLine& line) {
@@ -441,7 +416,7 @@ std::string print(const ProblemLine& line) {
   const std::string silent{alias(a.dtype)};
   text += " a=" + a_text;
   if (b_text != silent) text += " b=" + b_text;
-  text += grammar::scales_text(line.problem);
+  text += grammar::scales_text(line.problem) + grammar::programs_text(line);
   if (out_text != silent) text += " out=" + out_text;
   if (c) text += " c=" + addend_text(*c, line.problem, Role::addend);
   if (accumulator != default_accumulator(line.problem))
@@ -482,6 +457,7 @@ ProblemLine parse_problem(std::string_view line) {
                                          : "a shape MxNxK after the kind");
   GemmProblem problem;
   if (!fields.is_convolution()) read_extents(words[1], fields.is_grouped, problem);
+  fields.programs = grammar::read_operand_programs(words);
   read_program(words, fields);
   for (std::size_t i = 2; i < words.size(); ++i) read_field(words[i], fields);
   if (fields.is_convolution())

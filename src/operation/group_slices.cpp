@@ -226,6 +226,16 @@ BoundCompanions companion_part(BoundCompanions memory, OperandCompanions& types,
   return memory;
 }
 
+// The same of the program's operands, of which a group has the part at `part`.
+void take_program_part(BoundCompanions& memory, OperandCompanions& types, Part part) {
+  for (std::size_t i = 0; i < memory.program_operands.size(); ++i) {
+    auto* const tensor = std::get_if<Tensor>(&memory.program_operands[i].value);
+    if (tensor == nullptr) continue;
+    *tensor = part_of(*tensor, part);
+    types.program->operands[i].batch_stride = 0;
+  }
+}
+
 void set_origin(BoundCompanions& memory, std::int64_t row, std::int64_t k, std::int64_t all_k) {
   memory.first_row = row;
   memory.first_k = k;
@@ -272,15 +282,24 @@ GemmArguments GroupSlicer::operator()(const GroupSlice& slice) const {
     where.batch = batch_in(view, slice.group);
     return part_of(view, where);
   };
+  const Part part_of_a{
+      .batch = slice.group, .row = box.row, .column = box.depth, .rows = box.m, .columns = box.k};
+  const Part part_of_b{.batch = slice.group,
+                       .row = box.depth,
+                       .column = box.column,
+                       .rows = box.k,
+                       .columns = box.n};
   GemmArguments own = arguments_;
   own.groups_.reset();
-  own.a_ = part(own.a_, {.row = box.row, .column = box.depth, .rows = box.m, .columns = box.k});
-  own.b_ = part(own.b_, {.row = box.depth, .column = box.column, .rows = box.k, .columns = box.n});
+  own.a_ = part(own.a_, part_of_a);
+  own.b_ = part(own.b_, part_of_b);
   own.out_ =
       part(own.out_, {.row = box.row, .column = box.column, .rows = box.m, .columns = box.n});
   if (own.c_) *own.c_ = addend_part(*own.c_, box, slice.group);
   own.a_companions_ = companion_part(own.a_companions_, own.problem_.a_companions, slice.group);
   own.b_companions_ = companion_part(own.b_companions_, own.problem_.b_companions, slice.group);
+  take_program_part(own.a_companions_, own.problem_.a_companions, part_of_a);
+  take_program_part(own.b_companions_, own.problem_.b_companions, part_of_b);
   set_origin(own.a_companions_, box.row, box.depth, problem.k);
   set_origin(own.b_companions_, box.column, box.depth, problem.k);
   own.problem_.groups.reset();

@@ -11,6 +11,7 @@
 #include "operation/companions.hpp"
 #include "operation/convolution.hpp"
 #include "operation/groups.hpp"
+#include "operation/operand_programs.hpp"
 
 namespace gemmery {
 namespace {
@@ -103,12 +104,38 @@ std::uint64_t hash_of_table(const CodeTable& table, std::uint64_t seed) {
   return XXH3_64bits_withSeed(values.data(), sizeof values, seed);
 }
 
+std::uint64_t hash_of_program(const OperandProgramType& program, std::uint64_t seed) {
+  std::uint64_t hash = seed * 31 + 1 + static_cast<std::uint64_t>(program.id);
+  for (const MatrixType& operand : program.operands) {
+    Words words{};
+    std::size_t at = 0;
+    append_matrix(words, at, operand);
+    hash = XXH3_64bits_withSeed(words.data(), at * sizeof words[0], hash);
+  }
+  return hash;
+}
+
 std::uint64_t hash_of_companions(const OperandCompanions& companions, std::uint64_t seed) {
   std::uint64_t hash = seed * 31 + companions.scales.size() + 1;
   for (const CompanionType& scale : companions.scales) hash = hash_of_companion(scale, hash);
   if (companions.zero_point) hash = hash_of_companion(*companions.zero_point, hash + 1);
   hash += static_cast<std::uint64_t>(companions.order);
+  if (companions.program) hash = hash_of_program(*companions.program, hash);
   return companions.table ? hash_of_table(*companions.table, hash) : hash;
+}
+
+double bytes_of_program(const GemmProblem& problem, bool is_a) {
+  const std::optional<OperandProgramType>& program = operation::program_of(problem, is_a);
+  if (!program) return 0;
+  double sum = 0;
+  for (std::size_t i = 0; i < program->operands.size(); ++i) {
+    if (rules_of(program->id).operands[i].is_number) continue;
+    const operation::MatrixExtents own =
+        operation::program_extents(problem, is_a, program->operands[i]);
+    sum += varying_bytes(program->operands[i], static_cast<double>(own.batch),
+                         static_cast<double>(own.rows), static_cast<double>(own.columns));
+  }
+  return sum;
 }
 
 double bytes_of_companions(const GemmProblem& problem, bool is_a) {
@@ -121,7 +148,8 @@ double bytes_of_companions(const GemmProblem& problem, bool is_a) {
     return matrix_bytes(companion.values, static_cast<double>(own.batch),
                         static_cast<double>(own.rows), static_cast<double>(own.columns));
   };
-  double sum = companions.zero_point ? bytes_of(*companions.zero_point) : 0;
+  double sum = bytes_of_program(problem, is_a);
+  if (companions.zero_point) sum += bytes_of(*companions.zero_point);
   for (const CompanionType& scale : companions.scales) sum += bytes_of(scale);
   return sum;
 }

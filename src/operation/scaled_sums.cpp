@@ -33,7 +33,9 @@ MatrixType as_addend(MatrixType values, bool is_a) noexcept {
   return values;
 }
 
+// Beside a program scales stay with the elements.
 void append_scales(const OperandCompanions& companions, bool is_a, std::vector<SumScale>& list) {
+  if (companions.program) return;
   for (std::size_t i = 0; i < companions.scales.size(); ++i) {
     if (!is_of_sums(companions.scales[i])) continue;
     const std::string name = scale_word(is_a, i);
@@ -98,7 +100,7 @@ std::vector<std::string> names_of(const epilogue::Program& program) {
 }
 
 void drop_scales_of_sums(OperandCompanions& companions) {
-  std::erase_if(companions.scales, is_of_sums);
+  if (!companions.program) std::erase_if(companions.scales, is_of_sums);
 }
 
 // The product without these scales, and the program with them.
@@ -140,6 +142,7 @@ std::variant<double, Tensor> value_of(const std::string& name, const GemmArgumen
 }
 
 void drop_views(const OperandCompanions& types, std::vector<Tensor>& views) {
+  if (types.program) return;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < types.scales.size(); ++i)
     if (!is_of_sums(types.scales[i])) views[kept++] = views[i];

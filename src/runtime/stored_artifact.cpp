@@ -56,6 +56,12 @@ StoredKernel stored_of(const DeviceArtifact& part, const std::vector<std::string
                        bool with_ptx) {
   const Kernel& kernel = part.kernel();
   const Family& family = kernel.family();
+  if (kernel.operands().programs != OperandProgramsId::none)
+    throw Error({.kind = ErrorKind::unsupported,
+                 .operand = kernel.name(),
+                 .expected = "a kernel without programs of operands in an artifact file",
+                 .got = "one with a program",
+                 .hint = "compile it where it runs"});
   if (with_ptx) (void)part.code(CodeForm::ptx);
   return {.provider = std::string(family.provider()),
           .family = std::string(family.name()),

@@ -21,6 +21,7 @@
 #include <device/copy/stage_operand.cuh>
 #include <device/epilogue/indexed_tile.cuh>
 #include <device/epilogue/linear_combination.cuh>
+#include <device/epilogue/operand_program.cuh>
 #include <device/epilogue/thread_tile.cuh>
 #include <device/mma/simt.cuh>
 #include <device/ptx/async_copy.cuh>
@@ -95,18 +96,21 @@ struct SimtCompanions {
   const abi::CompanionsParams* b;
 };
 
-template <const abi::SimtDesign& design>
+/// `Programs`: an OperandPrograms.
+template <const abi::SimtDesign& design, class Programs = NoPrograms>
 class SimtGemm {
  public:
   /// m and n of `params` are the ends of the product's rows and columns; k is its extent of k.
   __device__ SimtGemm(const abi::SimtParams& params, char* shared, const SimtOrigin& origin = {},
                       const SimtIndices& indices = {}, const SimtWindows& windows = {},
-                      const SimtCompanions& companions = {})
+                      const SimtCompanions& companions = {},
+                      const ProgramsParams<Programs>& programs = {})
       : params_(params),
         origin_(origin),
         indices_(indices),
         windows_(windows),
         companions_(companions),
+        programs_(programs),
         shared_(*reinterpret_cast<Shared*>(shared)),
         place_(place_of_thread<design>(thread())),
         first_a_(&shared_.slots[0].a[place_.slice * k_words_per_slice][place_.row]),
@@ -158,8 +162,11 @@ class SimtGemm {
   using Number = typename Arithmetic::Accumulator;
   static constexpr bool is_indexed =
       design.indexed != abi::IndexedExtent::none || design.has_phases;
-  static constexpr bool is_scaled =
-      design.a_companions.are_used() || design.b_companions.are_used();
+  static constexpr bool has_program_a = is_program<typename Programs::A>();
+  static constexpr bool has_program_b = is_program<typename Programs::B>();
+  static constexpr bool is_changed = design.a_companions.are_used() ||
+                                     design.b_companions.are_used() || has_program_a ||
+                                     has_program_b;
   static constexpr bool gathers_a = design.indexed == abi::IndexedExtent::rows;
   static constexpr bool gathers_b = design.indexed == abi::IndexedExtent::columns;
   static constexpr bool has_pixels_of_a = design.convolution == abi::ConvolutionKind::fprop ||
@@ -308,7 +315,7 @@ class SimtGemm {
         store();
         if (round == ahead - 1) {
           wait_for_block();
-          scale_block(tile, slot, first_k);
+          change_block(tile, slot, first_k);
           load_fragments(a[0], b[0], slot, 0);
         }
         continue;
@@ -323,7 +330,7 @@ class SimtGemm {
           wait_for_block();
           slot = next_slot(slot);
           first_k += static_cast<unsigned>(design.tile_k);
-          scale_block(tile, slot, first_k);
+          change_block(tile, slot, first_k);
           next_k = 0;
         }
         load_fragments(a[0], b[0], slot, next_k);
@@ -335,24 +342,33 @@ class SimtGemm {
                       // for other data
   }
 
-  /// Scales the operands of a block that has arrived, in place.
-  __device__ void scale_block(const abi::TilePosition& tile, unsigned slot, unsigned first_k) {
-    if constexpr (is_scaled) {
+  /// Scales the operands of a block that has arrived, and applies their programs, in place.
+  __device__ void change_block(const abi::TilePosition& tile, unsigned slot, unsigned first_k) {
+    if constexpr (is_changed) {
       auto& block =
           *reinterpret_cast<typename Shared::Slot*>(reinterpret_cast<char*>(&shared_) + slot);
       constexpr int threads = abi::thread_count(design);
-      if constexpr (design.a_companions.are_used())
-        scale_words<design.a_companions, design.tile_m, design.tile_k,
-                    abi::staged_pitch(design, design.tile_m), threads>(
-            &block.a[0][0], *companions_.a,
-            {tile.batch, first_row(tile), params_.m, origin_.k + first_k, origin_.k + params_.k});
-      if constexpr (design.b_companions.are_used())
-        scale_words<design.b_companions, design.tile_n, design.tile_k,
-                    abi::staged_pitch(design, design.tile_n), threads>(
-            &block.b[0][0], *companions_.b,
-            {tile.batch, first_column(tile), params_.n, origin_.k + first_k,
-             origin_.k + params_.k});
-      __syncthreads();  // waits for the scaled elements of all threads
+      constexpr int a_pitch = abi::staged_pitch(design, design.tile_m);
+      constexpr int b_pitch = abi::staged_pitch(design, design.tile_n);
+      const ScaledBlock block_of_a{tile.batch, first_row(tile), params_.m, origin_.k + first_k,
+                                   origin_.k + params_.k};
+      const ScaledBlock block_of_b{tile.batch, first_column(tile), params_.n, origin_.k + first_k,
+                                   origin_.k + params_.k};
+      if constexpr (has_program_a)
+        program_words<design.a_companions, typename Programs::A, Programs::a, true, design.tile_m,
+                      design.tile_k, a_pitch, threads>(&block.a[0][0], *companions_.a, *programs_.a,
+                                                       block_of_a);
+      else if constexpr (design.a_companions.are_used())
+        scale_words<design.a_companions, design.tile_m, design.tile_k, a_pitch, threads>(
+            &block.a[0][0], *companions_.a, block_of_a);
+      if constexpr (has_program_b)
+        program_words<design.b_companions, typename Programs::B, Programs::b, false, design.tile_n,
+                      design.tile_k, b_pitch, threads>(&block.b[0][0], *companions_.b, *programs_.b,
+                                                       block_of_b);
+      else if constexpr (design.b_companions.are_used())
+        scale_words<design.b_companions, design.tile_n, design.tile_k, b_pitch, threads>(
+            &block.b[0][0], *companions_.b, block_of_b);
+      __syncthreads();  // waits for the changed elements of all threads
     }
   }
 
@@ -412,6 +428,7 @@ class SimtGemm {
   const SimtIndices indices_;
   const SimtWindows windows_;
   const SimtCompanions companions_;
+  const ProgramsParams<Programs> programs_;
   Shared& shared_;
   const SimtPlace place_;
   const Word* const first_a_;  // the thread's first operands in the first slot
@@ -420,15 +437,16 @@ class SimtGemm {
 };
 
 /// Calls visit(gemm, tile) for the tiles of this block.
-template <const abi::SimtDesign& design, class Visit>
+template <const abi::SimtDesign& design, class Programs = NoPrograms, class Visit>
 __device__ __forceinline__ void for_each_simt_tile(const abi::SimtParams& params, Visit&& visit,
                                                    const SimtWindows& windows = {},
-                                                   const SimtCompanions& companions = {}) {
+                                                   const SimtCompanions& companions = {},
+                                                   const ProgramsParams<Programs>& programs = {}) {
   static_assert(abi::find_fault(design) == abi::SimtFault::none,
                 "find_fault names the field of the design to change");
   static_assert(sizeof(SimtShared<design>) == abi::stage_bytes(design) * design.stages);
   extern __shared__ __align__(16) char shared[];
-  SimtGemm<design> gemm(params, shared, {}, {}, windows, companions);
+  SimtGemm<design, Programs> gemm(params, shared, {}, {}, windows, companions, programs);
 #pragma unroll 1
   for (unsigned batch = blockIdx.y; batch < params.batches; batch += gridDim.y) {
 #pragma unroll 1

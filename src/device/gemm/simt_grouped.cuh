@@ -32,6 +32,7 @@ template <const abi::SimtDesign& design, class Params, class Visit>
 __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params, Visit&& visit) {
   static_assert(abi::find_fault(design) == abi::SimtFault::none,
                 "find_fault names the field of the design to change");
+  using Programs = typename ProgramsIn<Params>::Type;
   extern __shared__ __align__(16) char shared[];
   const abi::RaggedExtent ragged = params.groups.ragged;
   const unsigned rows = abi::tiles_along(params.gemm.m, design.tile_m);
@@ -72,7 +73,9 @@ __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params,
     SimtCompanions companions{};
     if constexpr (design.a_companions.are_used() || design.b_companions.are_used())
       companions = {&params.a, &params.b};
-    SimtGemm<design> gemm(own, shared, origin, indices, {}, companions);
+    ProgramsParams<Programs> programs{};
+    if constexpr (requires { params.program_a; }) programs = {&params.program_a, &params.program_b};
+    SimtGemm<design, Programs> gemm(own, shared, origin, indices, {}, companions, programs);
     visit(gemm, position,
           abi::RegionGroup{.ragged = ragged,
                            .group = tile.group,
@@ -88,21 +91,22 @@ __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params,
 }
 
 /// The kernel of grouped products: as above, any grid of blocks along x. `Params`:
-/// SimtGroupedParams, SimtScaledGroupParams with scales, or SimtIndexedParams if the design finds
-/// elements by indices.
+/// SimtGroupedParams, SimtScaledGroupParams with scales, SimtProgramGroupParams with programs, or
+/// SimtIndexedParams if the design finds elements by indices.
 template <const abi::SimtDesign& design, class Params>
 __device__ inline void simt_grouped_gemm(const Params& params) {
+  using Gemm = SimtGemm<design, typename ProgramsIn<Params>::Type>;
   for_each_grouped_simt_tile<design>(
-      params, [](SimtGemm<design>& gemm, const abi::TilePosition& tile, const abi::RegionGroup&) {
+      params, [](Gemm& gemm, const abi::TilePosition& tile, const abi::RegionGroup&) {
         gemm.compute_tile(tile);
       });
 }
 
 template <const abi::SimtDesign& design, class Epilogue, class Params, class EpilogueParams>
 __device__ inline void simt_grouped_gemm(const abi::ProgramParams<Params, EpilogueParams>& params) {
+  using Gemm = SimtGemm<design, typename ProgramsIn<Params>::Type>;
   for_each_grouped_simt_tile<design>(
-      params.gemm,
-      [&](SimtGemm<design>& gemm, const abi::TilePosition& tile, const abi::RegionGroup& group) {
+      params.gemm, [&](Gemm& gemm, const abi::TilePosition& tile, const abi::RegionGroup& group) {
         gemm.template compute_tile<Epilogue>(tile, params.epilogue, group);
       });
   store_reductions_of_nothing<Epilogue, typename ArithmeticOf<design.accumulator>::Compute>(

@@ -58,17 +58,17 @@ PanelSource part_of_depth(const PanelSource& source, std::int64_t first, std::in
 }
 
 template <class T>
-void pack_in_parallel(const PanelSource& source, LaneRange range, int width,
-                      const BlockedProduct<T>& product, T* panels) {
+void pack_in_parallel(const PanelSource& source, LaneRange range, int width, PackedValue packed,
+                      int threads, T* panels) {
   const std::int64_t elements_per_panel = source.depth * width;
   const std::int64_t grain =
       std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, elements_per_panel));
   const auto pack_some = [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t first = begin * width;
     const LaneRange part{range.first + first, std::min(end * width, range.count) - first};
-    pack_panels(source, part, width, product.packed, panels + begin * elements_per_panel);
+    pack_panels(source, part, width, packed, panels + begin * elements_per_panel);
   };
-  platform::parallel_for(divide_up(range.count, width), grain, pack_some, product.threads);
+  platform::parallel_for(divide_up(range.count, width), grain, pack_some, threads);
 }
 
 // A thread's accumulators, valid until its next call for the same type.
@@ -231,10 +231,11 @@ class ChunkedProduct {
   using Chunk = PackedChunk<T>;
 
   void pack_a(const PanelSource& source, LaneRange rows) {
-    pack_in_parallel(source, rows, product_.kernel.rows, product_, a_);
+    pack_in_parallel(source, rows, product_.kernel.rows, product_.packed_a, product_.threads, a_);
   }
   void pack_b(const PanelSource& source, LaneRange columns) {
-    pack_in_parallel(source, columns, product_.kernel.columns, product_, b_);
+    pack_in_parallel(source, columns, product_.kernel.columns, product_.packed_b, product_.threads,
+                     b_);
   }
 
   // B is packed already.

@@ -49,7 +49,7 @@ struct BlockedProduct {
   PanelSource b;  // lanes are columns; the same depth
   TileKernel<T> kernel;
   bool is_compensated = false;
-  PackedValue packed = PackedValue::itself;
+  PackedValue packed_a = PackedValue::itself, packed_b = PackedValue::itself;
   int threads = 0;  // 0: platform::thread_count()
 };
 

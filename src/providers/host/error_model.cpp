@@ -106,7 +106,8 @@ double ErrorModel::product_factor(std::int64_t k) const {
 double decoding_factor(const GemmProblem& problem) noexcept {
   std::size_t count = 0;
   for (const OperandCompanions* const companions : {&problem.a_companions, &problem.b_companions})
-    count += companions->scales.size() + (companions->zero_point ? 1 : 0);
+    if (!companions->program)  // whose deviations include those of scales
+      count += companions->scales.size() + (companions->zero_point ? 1 : 0);
   // The small excess is that of products of several roundings.
   const double unit = problem.accumulator == DType::float64 ? 0x1p-53 : 0x1p-24;
   return static_cast<double>(count) * unit * 1.0001;

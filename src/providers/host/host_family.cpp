@@ -9,6 +9,7 @@
 
 #include "kernel/codeless.hpp"
 #include "kernel/epilogue.hpp"
+#include "kernel/operand_programs.hpp"
 #include "kernel/rules.hpp"
 #include "operation/pointed_memory.hpp"
 #include "platform/float_mode.hpp"
@@ -102,6 +103,7 @@ OperandRules make_rules(const ProductTypes& types, DType out, std::optional<DTyp
 OperandRules with_companions(OperandRules rules, const kernel::CompanionSuffix& companions) {
   rules.a_companions = companions.a;
   rules.b_companions = companions.b;
+  rules.programs = companions.programs;
   return rules;
 }
 
@@ -189,9 +191,10 @@ bool is_legal(const ProductTypes& types) {
 
 Kernel HostFamily::kernel_for(const GemmProblem& problem) const {
   const std::optional<DType> c = problem.c ? std::optional(problem.c->dtype) : std::nullopt;
-  const OperandRules rules = with_companions(make_rules(products_of(problem), problem.out.dtype, c),
-                                             {kernel::companion_rules(problem.a_companions),
-                                              kernel::companion_rules(problem.b_companions)});
+  const OperandRules rules = with_companions(
+      make_rules(products_of(problem), problem.out.dtype, c),
+      {kernel::companion_rules(problem.a_companions), kernel::companion_rules(problem.b_companions),
+       kernel::operand_programs(problem)});
   return Kernel(*this, rules, DesignBytes::of(NoDesign{}), problem.epilogue);
 }
 
@@ -275,8 +278,9 @@ std::optional<Kernel> HostFamily::parse_name(std::string_view text) const {
   if (!a || !b || !accumulator || !math || !has_out || (has_c && !is_output(c)))
     return std::nullopt;
   const ProductTypes types{*a, *b, *accumulator, *math};
-  const bool may_be_scaled =
-      companions->a.are_used() || companions->b.are_used() || *epilogue != default_epilogue;
+  const bool may_be_scaled = companions->programs != OperandProgramsId::none ||
+                             companions->a.are_used() || companions->b.are_used() ||
+                             *epilogue != default_epilogue;
   if (!is_legal(types) && !(may_be_scaled && is_legal_scaled(types))) return std::nullopt;
   if (availability() && !serves_types(types)) return std::nullopt;
   if (has_c && *epilogue != default_epilogue) return std::nullopt;

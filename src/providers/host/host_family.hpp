@@ -39,6 +39,7 @@ class HostFamily : public Family {
   bool takes_indices(const Groups&) const noexcept override { return true; }
   bool takes_convolution(const Convolution&) const noexcept override { return true; }
   bool takes_companions(const GemmProblem&) const noexcept override { return true; }
+  bool takes_operand_programs(const GemmProblem&) const noexcept override { return true; }
   bool takes_prepared(const GemmProblem&) const noexcept override { return true; }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;

@@ -125,6 +125,7 @@ class OnednnFamily final : public HostFamily {
   OnednnFamily() : HostFamily("host_onednn") {}
   Status availability() const override { return onednn::availability(); }
   bool takes_companions(const GemmProblem&) const noexcept override { return false; }
+  bool takes_operand_programs(const GemmProblem&) const noexcept override { return false; }
 
  protected:
   Status serves_types(const ProductTypes& types) const override {

@@ -34,6 +34,7 @@ struct BoundTerms {
   double addend_factor;   // of beta · |C|
   double own;             // of all magnitudes, the oracle's own error
   double underflow;       // of an element
+  double deviation_unit;  // of deviations, the rounding of their sums
   bool is_integer;
   bool is_float64;
 };
@@ -58,6 +59,7 @@ BoundTerms bound_terms(const GemmArguments& arguments, const DeclaredMath& decla
           .addend_factor = 2 * model.accumulator_unit + addend_conversion_unit(problem),
           .own = own_factor(problem),
           .underflow = (static_cast<double>(problem.k) * alpha + 2) * model.underflow,
+          .deviation_unit = 2 * (static_cast<double>(problem.k) + 2) * 0x1p-53,
           .is_integer = declared.accumulator == DType::int32,
           .is_float64 = declared.accumulator == DType::float64};
 }
@@ -70,16 +72,17 @@ bool may_overflow(const BoundTerms& terms, double magnitude, double c) {
   return (terms.alpha * magnitude + terms.beta * c) * 1.001 >= terms.model.compute_max;
 }
 
-// `magnitude` is that of the sum, `c` is |C|.
-double bound_of_floats(const BoundTerms& terms, double magnitude, double c) {
+// `magnitude` is that of the sum, `deviation` that of its elements, `c` is |C|.
+double bound_of_floats(const BoundTerms& terms, double magnitude, double deviation, double c) {
   if (may_overflow(terms, magnitude, c)) return infinity;
   // Infinity times 0: an element leaves the range of the type that it is rounded to. (If operands
   // are NaN, the exact value is NaN and needs no bound.)
   if (std::isnan(magnitude)) return infinity;
   const double products = terms.alpha * magnitude;
   const double addend = terms.beta * c;
-  return terms.product_factor * products + terms.addend_factor * addend + terms.own * products +
-         0x1p-100 * (products + addend) + terms.underflow;
+  return terms.alpha * deviation * (1 + terms.deviation_unit) + terms.product_factor * products +
+         terms.addend_factor * addend + terms.own * products + 0x1p-100 * (products + addend) +
+         terms.underflow;
 }
 
 // Integer sums are exact; the epilogue in float64 may round its two products and their sum.
@@ -92,6 +95,7 @@ double bound_of_integers(DoubleDouble product, DoubleDouble addend, DoubleDouble
 struct Sum {
   DoubleDouble value;
   double magnitude;
+  double deviation;  // of programs of operands; infinite or NaN: a kernel's sum may be anything
   bool may_be_nan;
 };
 
@@ -110,6 +114,7 @@ class Evaluation {
         view_(arguments, batch) {}
 
   Element operator()(const Sum& sum, std::int64_t row, std::int64_t column) const {
+    if (!std::isfinite(sum.deviation) && terms_.alpha != 0) return {{0, 0}, infinity, true};
     const DoubleDouble product = multiply(sum.value, scalars_.alpha);
     const bool has_c = view_.c.data != nullptr;
     const double c = has_c ? load(view_.c.dtype, view_.c.data,
@@ -117,8 +122,9 @@ class Evaluation {
                            : 0;
     const DoubleDouble addend = has_c ? multiply({c, 0}, scalars_.beta) : DoubleDouble{};
     const DoubleDouble value = has_c ? add(product, addend) : product;
-    const double bound = terms_.is_integer ? bound_of_integers(product, addend, value)
-                                           : bound_of_floats(terms_, sum.magnitude, std::fabs(c));
+    const double bound = terms_.is_integer
+                             ? bound_of_integers(product, addend, value)
+                             : bound_of_floats(terms_, sum.magnitude, sum.deviation, std::fabs(c));
     return {value, bound, sum.may_be_nan};
   }
 
@@ -141,6 +147,7 @@ class MatrixEvaluation {
     const auto i = static_cast<std::size_t>(index);
     return evaluate_({.value = sums_.at(index),
                       .magnitude = sums_.magnitude.empty() ? 0 : sums_.magnitude[i],
+                      .deviation = sums_.deviation.empty() ? 0 : sums_.deviation[i],
                       .may_be_nan = !sums_.may_be_nan.empty() && sums_.may_be_nan[i] != 0},
                      row, column);
   }
@@ -311,7 +318,7 @@ Comparison compare_sampled_elements(const GemmArguments& arguments, const Declar
     const std::int64_t row = part.rows[part_row];
     const DefinedSum sum = defined_sum(part.panels, part_row, column, magnitude_of(declared));
     const Element element = Evaluation(arguments, declared, batch)(
-        {{sum.high, sum.low}, sum.magnitude, sum.may_be_nan}, row, column);
+        {{sum.high, sum.low}, sum.magnitude, 0, sum.may_be_nan}, row, column);
     const MatrixView out = matrix_of(arguments.out(), batch);
     const double got = load(out.dtype, out.data, row * out.row_stride + column * out.column_stride);
     const ElementVerdict verdict = judge(out.dtype, element, Criterion::bound, got);

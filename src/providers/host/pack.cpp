@@ -203,20 +203,76 @@ void scale_panels(const PanelSource& source, LaneRange range, int width, const F
   }
 }
 
+// Applies the program to decoded elements.
+template <class T>
+void run_program(const PanelSource& source, LaneRange range, int width, T* panels) {
+  PanelMachine<T> machine(*source.companions.program);
+  for (std::int64_t lane = 0; lane < range.count; ++lane)
+    machine.run(range.first + lane, source.first_depth, source.depth, width,
+                panels + lane / width * width * source.depth + lane % width);
+}
+
+// The distance of a kernel's decoded element from the reference's.
+double decoding_distance(const PanelSource& source, double decoded, double size) {
+  const int roundings = source.companions.rounding_count();
+  if (roundings == 0) return 0;
+  const bool is_double = source.companions.program->compute == DType::float64;
+  const double unit = (is_double ? 0x1p-53 : 0x1p-24) * 1.0001;
+  return std::isnan(decoded) ? 0 : roundings * unit * decoded_magnitude(size);
+}
+
+// The magnitude, or the deviation, of an element that a program computes.
+double packed_range(const ElementRange& range, DType element, PackedValue packed) {
+  if (packed == PackedValue::deviation) return range.deviation();
+  const double magnitude = range.magnitude();
+  return std::isnan(magnitude) ? magnitude : magnitude_range(element, packed).clamp(magnitude);
+}
+
+double programmed_element(const PanelSource& source, std::int64_t lane, std::int64_t depth,
+                          PanelIntervals& intervals, PackedValue packed) {
+  const PanelCompanions& own = source.companions;
+  const std::int64_t place = depth - source.first_depth;
+  const double stored = load(source.dtype, source.data, index_of(source, lane, place));
+  const double whole = own.number_of(stored) - own.zero_at(lane, depth);
+  const double decoded = whole * own.scale_at(lane, depth);
+  const double distance =
+      decoding_distance(source, decoded, whole * own.scale_magnitude_at(lane, depth));
+  return packed_range(intervals.at(lane, depth, decoded, distance), own.program->element, packed);
+}
+
+template <class T>
+void pack_ranges(const PanelSource& source, LaneRange range, int width, PackedValue packed,
+                 T* panels) {
+  PanelIntervals intervals(*source.companions.program);
+  const std::int64_t padded = (range.count + width - 1) / width * width;
+  std::fill_n(panels, padded * source.depth, T{0});
+  for (std::int64_t lane = 0; lane < range.count; ++lane)
+    for (std::int64_t depth = 0; depth < source.depth; ++depth)
+      panels[lane / width * width * source.depth + depth * width + lane % width] =
+          static_cast<T>(programmed_element(source, range.first + lane, source.first_depth + depth,
+                                            intervals, packed));
+}
+
 template <class T>
 void pack_scaled(const PanelSource& source, LaneRange range, int width, PackedValue packed,
                  T* panels) {
+  const bool has_program = source.companions.program != nullptr;
+  if (has_program && packed != PackedValue::itself)
+    return pack_ranges(source, range, width, packed, panels);
   if (source.companions.prepared_depth > 0)
     pack_prepared(source, range, width, panels);
   else
     pack_any(source, range, width, Itself{}, panels);
-  if (packed == PackedValue::itself)
-    return scale_panels(
+  if (packed == PackedValue::itself) {
+    scale_panels(
         source, range, width,
         [](T value, T zero, double scale, double) {
           return static_cast<T>((value - zero) * static_cast<T>(scale));
         },
         panels);
+    if (has_program) run_program(source, range, width, panels);
+    return;
+  }
   scale_panels(
       source, range, width,
       [](T value, T zero, double, double size) {
@@ -229,8 +285,12 @@ void pack_scaled(const PanelSource& source, LaneRange range, int width, PackedVa
 
 double packed_element(const PanelSource& source, std::int64_t lane, std::int64_t depth,
                       PackedValue packed) {
-  const double stored = load(source.dtype, source.data, index_of(source, lane, depth));
   const PanelCompanions& own = source.companions;
+  if (own.program != nullptr && packed != PackedValue::itself) {
+    PanelIntervals intervals(*own.program);
+    return programmed_element(source, lane, depth, intervals, packed);
+  }
+  const double stored = load(source.dtype, source.data, index_of(source, lane, depth));
   const double whole = own.number_of(stored) - own.zero_at(lane, depth);
   return packed == PackedValue::itself
              ? whole * own.scale_at(lane, depth)
@@ -258,6 +318,7 @@ MagnitudeRange magnitude_range(DType dtype, PackedValue packed) noexcept {
   switch (packed) {
     case PackedValue::itself:
     case PackedValue::magnitude:
+    case PackedValue::deviation:
       break;
     case PackedValue::aligned_magnitude: {
       if (is_integer(dtype)) break;

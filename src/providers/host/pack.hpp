@@ -43,13 +43,17 @@ struct PanelSource {
 //                       bf16x9). What is left of a number is a multiple of its last bit; it fits
 //                       the parts unless these are subnormal, and then half a unit of bfloat16's
 //                       subnormal numbers is lost, 2^-134: 2^-32 of this.
+//   deviation           of an element that a program computes, the largest distance of a kernel's
+//                       value from the reference's; 0 of other elements. The magnitude of such an
+//                       element is the largest one of a kernel's.
 enum class PackedValue : std::uint8_t {
   itself,
   magnitude,
   aligned_magnitude,
   f16_magnitude,
   f16x3_magnitude,
-  split_magnitude
+  split_magnitude,
+  deviation
 };
 
 // Magnitudes other than 0 are packed as at least `least`, and as infinity from `end` on.

@@ -87,6 +87,9 @@ PanelCompanions panel_companions(const GemmArguments& arguments, bool is_a, std:
         source_of(*types.zero_point, *memory.zero_point, batch, memory, problem.k);
   companions.table = types.table;
   if (types.order == ElementOrder::fragments) companions.prepared_depth = problem.k;
+  if (types.program)
+    companions.program =
+        std::make_shared<const PanelProgram>(panel_program(arguments, is_a, batch));
   return companions;
 }
 

@@ -4,10 +4,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include <gemmery/arguments.hpp>
 #include <gemmery/dtype.hpp>
+
+#include "providers/host/panel_program.hpp"
 
 namespace gemmery::host {
 
@@ -30,10 +33,13 @@ struct PanelCompanions {
   std::optional<CompanionSource> zero_point;
   std::optional<CodeTable> table;
   std::int64_t prepared_depth = 0;  // the extent of k of prepared elements, otherwise 0
+  std::shared_ptr<const PanelProgram> program = {};
 
   bool are_used() const noexcept {
-    return scale_count > 0 || zero_point || table || prepared_depth > 0;
+    return scale_count > 0 || zero_point || table || prepared_depth > 0 || program != nullptr;
   }
+  // The roundings of an element that is decoded.
+  int rounding_count() const noexcept { return scale_count + (zero_point ? 1 : 0); }
 
   // The number that an element stands for before it is scaled.
   double number_of(double element) const {

@@ -6,6 +6,8 @@
 #include <exception>
 
 #include "operation/companions.hpp"
+#include "operation/conv_windows.hpp"
+#include "operation/operand_programs.hpp"
 #include "platform/parallel.hpp"
 #include "providers/host/blocked.hpp"
 #include "providers/host/convolution.hpp"
@@ -67,6 +69,21 @@ void limit_to_int32(ExactSums& sums, Math math) {
     sum = math == Math::saturate ? saturate<std::int32_t>(sum) : wrapped_to_int32(sum);
 }
 
+// Adds the products of the deviations of each operand's elements and the magnitudes of the other's.
+void add_deviations(BlockedProduct<double> product, PackedValue magnitudes, std::int64_t columns,
+                    std::vector<double>& deviations) {
+  const operation::RowMap whole;
+  std::vector<double> sums(deviations.size());
+  const auto add = [&](PackedValue a, PackedValue b) {
+    product.packed_a = a;
+    product.packed_b = b;
+    collect(product, {sums.data(), nullptr, columns, whole});
+    for (std::size_t at = 0; at < sums.size(); ++at) deviations[at] += sums[at];
+  };
+  if (product.a.companions.program != nullptr) add(PackedValue::deviation, magnitudes);
+  if (product.b.companions.program != nullptr) add(magnitudes, PackedValue::deviation);
+}
+
 // The sums of one part of the product, and their magnitudes.
 void collect_part(const ProductPart& part, bool is_compensated, PackedValue magnitudes,
                   std::int64_t columns, ExactSums& sums) {
@@ -80,8 +97,9 @@ void collect_part(const ProductPart& part, bool is_compensated, PackedValue magn
   if (magnitudes == PackedValue::itself) return;
   product.kernel = tile_kernels().float64;
   product.is_compensated = false;
-  product.packed = magnitudes;
+  product.packed_a = product.packed_b = magnitudes;
   collect(product, {sums.magnitude.data(), nullptr, columns, part.rows});
+  if (!sums.deviation.empty()) add_deviations(product, magnitudes, columns, sums.deviation);
 }
 
 // The same, one element at a time, for convolutions in which products of zeros may be NaN.
@@ -115,6 +133,8 @@ ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch, PackedV
   resize(sums.high, problem);
   if (is_pair) resize(sums.low, problem);
   if (magnitudes != PackedValue::itself) resize(sums.magnitude, problem);
+  if (magnitudes != PackedValue::itself && operation::has_operand_programs(problem))
+    resize(sums.deviation, problem);
   if (is_defined) sums.may_be_nan.resize(sums.high.size());
   for (const ProductPart& part : product_parts(arguments, batch)) {
     if (is_defined)

@@ -18,6 +18,9 @@ struct ExactSums {
   std::vector<double> high;
   std::vector<double> low;  // empty unless sums are compensated; then the sum is high + low (Dot2)
   std::vector<double> magnitude;  // sum over k of |a|·|b|, if requested
+  // With programs of operands, if magnitudes are requested: the largest distance of a kernel's sum
+  // that its elements alone make, sum over k of d(a)·|b| + |a|·d(b).
+  std::vector<double> deviation;
   // For a convolution, if needed: not 0 if a kernel that multiplies zeros in padding gets NaN. The
   // sums are those of the definition, without these terms.
   std::vector<std::uint8_t> may_be_nan;
@@ -35,7 +38,8 @@ bool is_compensated(const GemmProblem& problem) noexcept;
 //
 //   float64, scaled    compensated: error at most 2^-105·|sum| + (k·2^-53)²·magnitude, and the
 //                      rounding of high + low; scaled elements are rounded to float64 before,
-//                      unless they have at most 53 bits (one scale of an operand of 24 bits)
+//                      unless they have at most 53 bits (one scale of an operand of 24 bits);
+//                      elements of a program are those that it gives in float64
 //   narrower floats    in float64, every product exact: error at most k·2^-53·magnitude
 //   int8, uint8        exact modulo 2^32, as an int32 (hardware wraps); with Math::saturate the
 //                      exact sum saturates instead

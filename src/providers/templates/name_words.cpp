@@ -91,13 +91,15 @@ std::string gemm_name(std::string_view head, const OperandRules& rules, std::str
 }
 
 std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_view head,
-                                            std::size_t design_words, bool takes_companions) {
+                                            std::size_t design_words, NamedCompanions taken) {
   constexpr std::size_t first_design_word = 6;
   const auto epilogue = kernel::take_epilogue_suffix(name);
   if (!epilogue) return std::nullopt;
   const auto companions = kernel::take_companion_suffix(name);
   if (!companions) return std::nullopt;
-  if (!takes_companions && (companions->a.are_used() || companions->b.are_used()))
+  if (taken == NamedCompanions::none && (companions->a.are_used() || companions->b.are_used()))
+    return std::nullopt;
+  if (taken != NamedCompanions::with_programs && companions->programs != OperandProgramsId::none)
     return std::nullopt;
   const auto words = split(name, '_');
   const std::size_t without_c = first_design_word + design_words;
@@ -114,7 +116,8 @@ std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_v
                                 .out = *out,
                                 .accumulator = *accumulator,
                                 .a_companions = companions->a,
-                                .b_companions = companions->b},
+                                .b_companions = companions->b,
+                                .programs = companions->programs},
                       .design = {words.begin() + first_design_word,
                                  words.begin() + static_cast<std::ptrdiff_t>(without_c)},
                       .epilogue = *epilogue};

@@ -31,9 +31,11 @@ struct GemmNameParts {
   std::vector<std::string_view> design;
   EpilogueId epilogue = default_epilogue;
 };
+// What belongs to operands in a family's names.
+enum class NamedCompanions : unsigned char { none, scales, with_programs };
 std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_view head,
                                             std::size_t design_words,
-                                            bool takes_companions = false);
+                                            NamedCompanions taken = NamedCompanions::none);
 
 // The types that a kernel computes with, in the form of the problem grammar.
 std::string class_line(const OperandRules& rules);

@@ -269,18 +269,19 @@ std::string simt_name(const Kernel& kernel) {
 
 std::optional<SimtParts> parse_simt_name(std::string_view name) {
   const std::string head = fmt::format("simt{}", simt_version);
-  auto name_parts = read_gemm_name(name, head, 5, /*takes_companions=*/true);
+  auto name_parts = read_gemm_name(name, head, 5, NamedCompanions::with_programs);
   const auto* const word =
       name_parts ? std::ranges::find(form_words, name_parts->design[4]) : form_words.end();
   const bool has_form = word != form_words.end() && !word->empty();
-  if (!has_form) name_parts = read_gemm_name(name, head, 4, /*takes_companions=*/true);
+  if (!has_form) name_parts = read_gemm_name(name, head, 4, NamedCompanions::with_programs);
   if (!name_parts) return std::nullopt;
   const auto& words = name_parts->design;
   auto tile = read_tile(words[0], words[1], words[2], words[3]);
   if (tile && has_form) tile->form = static_cast<SimtForm>(word - form_words.begin());
   if (!tile || !is_nonzero(*tile)) return std::nullopt;
   const OperandRules& rules = name_parts->rules;
-  const bool is_scaled = rules.a_companions.are_used() || rules.b_companions.are_used();
+  const bool is_scaled = rules.a_companions.are_used() || rules.b_companions.are_used() ||
+                         rules.programs != OperandProgramsId::none;
   if (is_scaled && tile->form != SimtForm::gemm && tile->form != SimtForm::ordered)
     return std::nullopt;
   const bool has_codes = is_packed(rules.a.dtype) || is_packed(rules.b.dtype);

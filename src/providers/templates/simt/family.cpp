@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "kernel/operand_programs.hpp"
 #include "kernel/rules.hpp"
 #include "operation/companions.hpp"
 #include "providers/templates/constraints.hpp"
@@ -39,7 +40,7 @@ std::string find_size_failure(const GemmProblem& problem) {
   if (operation::has_companions(problem) &&
       (problem.groups->are_on_host || problem.groups->have_indices()))
     return "groups: expected sizes in device memory, and elements in their groups' order, beside "
-           "scales that vary along k, got others";
+           "scales that vary along k or programs, got others";
   if (is_list(*problem.groups)) return find_list_failure(problem);
   if (!problem.groups->are_on_host) return {};
   return find_table_failure(problem, sizeof(abi::SimtGroupTableParams));
@@ -255,7 +256,11 @@ OperandRules with_companions(OperandRules rules, const GemmProblem& problem) {
 
 // The time of scaled operands relative to that of plain ones. An estimate: not timed on a device.
 double scaling_factor(const GemmProblem& problem) {
-  return (problem.a_companions.empty() ? 1 : 1.5) * (problem.b_companions.empty() ? 1 : 1.5);
+  const auto factor = [](const OperandCompanions& companions) {
+    if (companions.empty()) return 1.0;
+    return companions.program ? 2.0 : 1.5;
+  };
+  return factor(problem.a_companions) * factor(problem.b_companions);
 }
 
 DType accumulator_of(SimtArithmetic arithmetic) {
@@ -273,6 +278,10 @@ DType accumulator_of(SimtArithmetic arithmetic) {
 }  // namespace
 
 bool SimtFamily::takes_companions(const GemmProblem& problem) const noexcept {
+  return !problem.convolution;
+}
+
+bool SimtFamily::takes_operand_programs(const GemmProblem& problem) const noexcept {
   return !problem.convolution;
 }
 
@@ -313,6 +322,7 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
   const std::span<const OperandRule> c_rules =
       problem.c ? c.span() : std::span<const OperandRule>{};
   const GemmProblem& timed = average ? *average : problem;
+  const OperandProgramsId programs = kernel::operand_programs(problem);
   const SimtPrediction prediction(timed, arithmetic, query.device);
   for (const SimtTile& tile : tiles_for(problem, arithmetic)) {
     if (!fits_grid(tile, problem) || !fits_labels(extents_of(tile), problem)) continue;
@@ -324,7 +334,8 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
       if (!holds_whole_runs(rules.out, tile, arithmetic, problem)) return;
       if (!holds_whole_channels(rules, problem)) return;
       if (rules.has_c && !holds_whole_runs(rules.c, tile, arithmetic, problem)) return;
-      const OperandRules scaled = with_companions(rules, problem);
+      OperandRules scaled = with_companions(rules, problem);
+      scaled.programs = programs;
       kernels.emplace_back(
           Kernel(*this, scaled, design, problem.epilogue),
           prediction.microseconds(tile, rules) * padding * scaling_factor(problem) + finding);

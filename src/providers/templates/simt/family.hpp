@@ -18,6 +18,7 @@ class SimtFamily final : public TemplateFamily {
   bool takes_pointers() const noexcept override { return true; }
   // Adjacent and masked groups with sizes on the device.
   bool takes_groups(const Groups& groups) const noexcept override;
+  bool takes_operand_programs(const GemmProblem& problem) const noexcept override;
   bool takes_companions(const GemmProblem& problem) const noexcept override;
   // Rows if M differs, columns if N differs.
   bool takes_indices(const Groups& groups) const noexcept override { return !groups.are_on_host; }

@@ -9,6 +9,7 @@
 #include "providers/templates/conv_windows.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/groups.hpp"
+#include "providers/templates/operand_programs.hpp"
 #include "providers/templates/problem_list.hpp"
 #include "providers/templates/simt/design.hpp"
 #include "providers/templates/simt/family.hpp"
@@ -90,7 +91,9 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const unsigned tile_rows = tile_rows_of(problem, design);
   const unsigned tile_columns = abi::tiles_along(gemm.n, design.tile_n);
   const bool clears_rest = problem.groups && clears_outside(*problem.groups);
-  const bool is_scaled = design.a_companions.are_used() || design.b_companions.are_used();
+  const bool has_programs = request.kernel.operands().programs != OperandProgramsId::none;
+  const bool is_scaled =
+      design.a_companions.are_used() || design.b_companions.are_used() || has_programs;
   unsigned group_tiles = 0;
   if (design.indexed != abi::IndexedExtent::none) {
     group_tiles = most_tiles({.m = design.tile_m, .n = design.tile_n}, problem);
@@ -138,6 +141,7 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   } else {
     plan.set_parameters(gemm);
   }
+  if (has_programs) append_operand_programs(arguments, plan);
   if (request.kernel.epilogue() != default_epilogue) {
     const abi::RegionGrid regions =
         regions_of_tiles(tile_rows, tile_columns, {.m = design.tile_m, .n = design.tile_n}, problem,

@@ -8,6 +8,7 @@
 #include "providers/templates/companions.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/name_words.hpp"
+#include "providers/templates/operand_programs.hpp"
 #include "providers/templates/simt/design.hpp"
 #include "providers/templates/simt/family.hpp"
 
@@ -89,8 +90,12 @@ struct ParamsText {
   std::string_view call;
   std::string_view header = "simt";
 };
-ParamsText params_text(SimtForm form, const abi::SimtDesign& design) {
+ParamsText params_text(SimtForm form, const abi::SimtDesign& design, bool has_programs) {
   const bool has_c = design.has_c;
+  if (has_programs)
+    return form == SimtForm::ordered
+               ? ParamsText{"SimtProgramGroupParams<Programs>", "simt_grouped_gemm", "simt_grouped"}
+               : ParamsText{"SimtProgramParams<Programs>", "simt_program_gemm", "simt_programs"};
   if (design.a_companions.are_used() || design.b_companions.are_used())
     return form == SimtForm::ordered
                ? ParamsText{"SimtScaledGroupParams", "simt_grouped_gemm", "simt_grouped"}
@@ -119,10 +124,12 @@ ParamsText params_text(SimtForm form, const abi::SimtDesign& design) {
 runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const abi::SimtDesign design = simt_design(kernel);
   const bool is_default = kernel.epilogue() == default_epilogue;
-  const ParamsText params = params_text(simt_tile(kernel).form, design);
+  const std::string programs = operand_programs_text(kernel.operands());
+  const ParamsText params = params_text(simt_tile(kernel).form, design, !programs.empty());
   const EpilogueText epilogue = epilogue_text(kernel, false, params.type, params.call);
   // A program needs additional registers: with two blocks per multiprocessor they would spill.
-  const std::string_view blocks = is_default ? "least_blocks_per_multiprocessor(design)" : "1";
+  const std::string_view blocks =
+      is_default && programs.empty() ? "least_blocks_per_multiprocessor(design)" : "1";
   return {.text = fmt::format(
               "// {}\n"
               "{}"
@@ -132,13 +139,14 @@ runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
               "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
               "device disagree\");\n\n"
               "{}"
+              "{}"
               "extern \"C\" __global__ void\n"
               "__launch_bounds__(thread_count(design), {})\n"
               "{}(const __grid_constant__ {} params) {{\n"
               "    gemmery::device::{}(params);\n"
               "}}\n",
               class_line(kernel.operands()), epilogue.comment, params.header, design_text(design),
-              abi::thread_count(design), abi::shared_bytes(design), epilogue.head, blocks,
+              abi::thread_count(design), abi::shared_bytes(design), programs, epilogue.head, blocks,
               entry_name, epilogue.parameters, epilogue.call),
           .entry = std::string(entry_name),
           .max_dynamic_shared_bytes = abi::shared_bytes(design),

@@ -147,9 +147,9 @@ std::string sm80_name(const Kernel& kernel) {
 std::optional<Sm80Parts> parse_sm80_name(std::string_view name) {
   constexpr std::size_t design_words = 6;
   const std::string head = fmt::format("sm80v{}", sm80_version);
-  auto parts = read_gemm_name(name, head, design_words + 1, /*takes_companions=*/true);
+  auto parts = read_gemm_name(name, head, design_words + 1, NamedCompanions::scales);
   const auto groups = parts ? read_group_word(parts->design.back()) : std::nullopt;
-  if (!groups) parts = read_gemm_name(name, head, design_words, /*takes_companions=*/true);
+  if (!groups) parts = read_gemm_name(name, head, design_words, NamedCompanions::scales);
   if (!parts) return std::nullopt;
   std::string_view instruction = parts->design[0];
   const std::uint8_t mma_k = read_mma_k(instruction);

@@ -301,7 +301,7 @@ namespace {
 std::optional<GemmNameParts> read_sm90_parts(std::string_view name) {
   const std::string head = fmt::format("sm90v{}", sm90_version);
   for (std::size_t words = fewest_design_words; words <= most_design_words; ++words)
-    if (auto parts = read_gemm_name(name, head, words, /*takes_companions=*/true)) return parts;
+    if (auto parts = read_gemm_name(name, head, words, NamedCompanions::scales)) return parts;
   return std::nullopt;
 }
 
