@@ -99,6 +99,34 @@ Companion import_companion(nb::handle given, std::string_view role,
           is_swizzled ? ScaleLayout::swizzled_128x4 : ScaleLayout::strided};
 }
 
+// (program, operands, letter), as gemmery.OperandProgram has it.
+OperandProgram import_program(nb::handle given, const std::string& letter,
+                              std::vector<ImportedTensor>& tensors) {
+  const auto program = nb::cast<epilogue::Program>(nb::object(given[0]));
+  const nb::object named = given[2];
+  if (!named.is_none() && nb::cast<std::string>(named) != letter)
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "program_" + letter,
+                 .expected = "a program of " + letter,
+                 .got = "a program of " + nb::cast<std::string>(named)});
+  std::vector<EpilogueOperand> operands;
+  for (const auto& [key, value] : nb::cast<nb::dict>(nb::object(given[1]))) {
+    const auto name = nb::cast<std::string>(key);
+    if (is_tensor_like(value)) {
+      tensors.push_back(import_tensor(value, letter + "." + name));
+      operands.push_back({name, tensors.back().view});
+    } else {
+      operands.push_back({name, nb::cast<double>(value)});
+    }
+  }
+  return OperandProgram(program, std::move(operands));
+}
+
+void append_numbers(const BoundCompanions& companions, std::vector<double>& numbers) {
+  for (const EpilogueOperand& operand : companions.program_operands)
+    if (const auto* const number = std::get_if<double>(&operand.value)) numbers.push_back(*number);
+}
+
 void construct(PyGemmArguments* self, nb::handle A, nb::handle B, nb::handle out,
                nb::handle accumulator, nb::handle epilogue, nb::handle performance, nb::handle C,
                double alpha, double beta, std::string_view math) {
@@ -208,6 +236,8 @@ std::string problem_line(const PyGemmArguments& arguments) {
     if (const auto* const number = std::get_if<double>(&operand.value))
       line.numbers.push_back(*number);
   }
+  append_numbers(native.a_companions(), line.a_numbers);
+  append_numbers(native.b_companions(), line.b_numbers);
   return to_string(line);
 }
 
@@ -241,6 +271,10 @@ class IdentityBytes {
     add(companions.table.has_value());
     if (companions.table)
       for (const float value : companions.table->values) add(value);
+    add(companions.program.has_value());
+    if (!companions.program) return;
+    add(companions.program->id);
+    for (const MatrixType& matrix : companions.program->operands) add(matrix);
   }
   void add(const Groups& groups) {
     add(groups.sizes);
@@ -294,6 +328,10 @@ nb::bytes identity_of(const PyGemmArguments& arguments) {
   identity.add(native.beta());
   for (const EpilogueOperand& operand : native.epilogue_operands())
     if (const auto* const number = std::get_if<double>(&operand.value)) identity.add(*number);
+  std::vector<double> numbers;
+  append_numbers(native.a_companions(), numbers);
+  append_numbers(native.b_companions(), numbers);
+  for (const double number : numbers) identity.add(number);
   identity.add(native.device().type);
   identity.add(native.device().index);
   return identity.take();
@@ -328,6 +366,9 @@ PyOperand import_operand(nb::handle object, std::string_view role) {
   if (nb::cast<bool>(object.attr("_is_prepared"))) operand.native.order = ElementOrder::fragments;
   const nb::object table = object.attr("_table");
   if (!table.is_none()) operand.native.table = CodeTable{nb::cast<std::array<float, 16>>(table)};
+  const nb::object program = object.attr("_program");
+  if (!program.is_none())
+    operand.native.program = import_program(program, letter, operand.companions);
   return operand;
 }
 

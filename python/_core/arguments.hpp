@@ -54,7 +54,8 @@ struct StagedOperand {
 // An operand as it was given: a tensor, or a gemmery.ScaledOperand with its tensors.
 struct PyOperand {
   ImportedTensor quantized;
-  std::vector<ImportedTensor> companions;  // scales, then the zero point
+  // Scales, then the zero point and the tensors of the program.
+  std::vector<ImportedTensor> companions;
   ScaledOperand native{Tensor()};
 };
 // Imports the tensors. `role` names the operand in errors.

@@ -5,8 +5,12 @@
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string_view.h>
 
 #include <gemmery/epilogue.hpp>
+#include <gemmery/operand_program.hpp>
+#include <gemmery/operand_program_text.hpp>
 
 #include "arguments.hpp"
 #include "bindings.hpp"
@@ -75,6 +79,14 @@ Program program_of_results(nb::sequence results) {
 Program to_program(nb::handle object) {
   if (nb::isinstance<nb::str>(object)) return Program(to_text(object, "program"));
   return nb::cast<Program>(object);
+}
+
+// (program, "a") of a text.
+std::pair<Program, std::string> parse_operand_program(const nb::str& text) {
+  // Its operands are not known here: a text alone.
+  const std::string given = to_text(text, "program");
+  const ProductOperand operand = operand_of_program(given);
+  return {read_operand_program(given, operand), operand == ProductOperand::a ? "a" : "b"};
 }
 
 // --- what a program is bound to ------------------------------------------------------------------
@@ -292,6 +304,15 @@ const ImportedTensor* PyEpilogueArguments::find_tensor(std::string_view name) co
 void bind_epilogues(nb::module_& module) {
   bind_expressions(module);
   bind_programs(module);
+  module.def("parse_operand_program", &parse_operand_program, nb::arg("text"),
+             doc("parse_operand_program"));
+  module.def(
+      "operand_program_text",
+      [](const Program& program, std::string_view operand) {
+        return operand_program_text(program,
+                                    operand == "b" ? ProductOperand::b : ProductOperand::a);
+      },
+      nb::arg("program"), nb::arg("operand"), doc("operand_program_text"));
   nb::class_<PyEpilogueArguments>(module, "EpilogueArguments",
                                   nb::type_slots(epilogue_arguments_slots),
                                   doc("EpilogueArguments"))

@@ -90,6 +90,7 @@ from gemmery.kernel import Kernel
 from gemmery.manifest import Manifest
 from gemmery.matmul import matmul
 from gemmery.metadata import KernelMetadata
+from gemmery.operand_program import OperandProgram
 from gemmery.own_kernels import get_include
 from gemmery.providers import Provider
 from gemmery.scales import (
@@ -141,6 +142,7 @@ __all__ = [
     "KernelMetadata",
     "LaunchError",
     "Manifest",
+    "OperandProgram",
     "OutOfMemoryError",
     "PerformanceControls",
     "PreparedLaunch",

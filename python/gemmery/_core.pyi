@@ -1293,6 +1293,12 @@ def scale_count(rows: int, k: int, block_rows: int, block_k: int, is_swizzled: b
 def parse_code_table(word: str) -> tuple[float, ...]:
     """The sixteen numbers of a named code table."""
 
+def parse_operand_program(text: str) -> tuple[Program, str]:
+    """The program of a text that assigns A or B, and "a" or "b"; see gemmery.OperandProgram."""
+
+def operand_program_text(program: Program, operand: str) -> str:
+    """The program of operand "a" or "b" as text."""
+
 def copy_to_device(tensor: TensorLike, device: DeviceLike) -> Tensor:
     """A copy of a packed tensor on another device, with the same strides; it waits for the copy."""
 

@@ -145,6 +145,7 @@ class ScaledOperand:
         self._zero = None if zero_point is None else (zero_point, *blocks[0], False)
         self._table = _table_of(table)
         self._is_prepared = False
+        self._program: tuple[_core.Program, dict[str, Any], str | None] | None = None
 
     @property
     def is_prepared(self) -> bool:
@@ -197,6 +198,10 @@ def prepare_operand(B: Any, kernel: Any | None = None) -> ScaledOperand:
         args = gemmery.GemmArguments(x, weight, out)
     """
     operand = B if isinstance(B, ScaledOperand) else ScaledOperand(B, [], [])
+    if operand._program is not None:
+        raise InvalidArgumentError(
+            "invalid argument: prepare_operand: B: expected elements without a program, got an operand with one"
+        )
     if operand.is_prepared:
         raise InvalidArgumentError(
             "invalid argument: prepare_operand: B: expected elements in their own order, got a prepared operand"

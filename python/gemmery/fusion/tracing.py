@@ -49,6 +49,21 @@ def trace(function: Callable[..., Any] | str | _core.Program | Mapping[str, Any]
     return kept.program_of_function(function, names, lambda: _Tracing(function, list(names)).program())
 
 
+def trace_operand(function: Callable[..., Any], bound: Iterable[str] = ()) -> tuple[_core.Program, str]:
+    """The program of a callable of the element of an operand, the parameter `a` or `b`, which is also returned.
+
+    It is traced as `trace` says, with the element in place of the accumulators. Its one value is the one that is multiplied.
+    """
+    parameters = _Tracing(function, []).parameters()
+    elements = [name for name in ("a", "b") if name in parameters]
+    if len(elements) != 1:
+        refuse("one of the parameters a and b, the element", f"({', '.join(parameters)})", "def A(a, gate): return relu(a) * gate")
+    names = tuple(bound)
+    element = elements[0]
+    key = (*names, f"element {element}")
+    return kept.program_of_function(function, key, lambda: _Tracing(function, list(names), element).program()), element
+
+
 _DIMENSIONS = re.compile(r",\s*dim\s*=\s*[\[(][-\d,\s]*[\])]")
 
 
@@ -82,9 +97,10 @@ def reference(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Tracing:
-    def __init__(self, function: Callable[..., Any], bound: list[str]) -> None:
+    def __init__(self, function: Callable[..., Any], bound: list[str], element: str = "accum") -> None:
         self.function = _of_module(function)
         self.bound = bound
+        self.element = element
         self.values: dict[str, Value] = {}
 
     def program(self) -> _core.Program:
@@ -102,11 +118,14 @@ class _Tracing:
         self._check_parameters(program)
         return program
 
+    def parameters(self) -> list[str]:
+        return list(self._signature().parameters)
+
     # --- what it is called with ---
 
     def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
         parameters = self._signature().parameters
-        if "accum" not in parameters:
+        if self.element not in parameters:
             refuse(
                 "accum among the parameters",
                 f"({', '.join(parameters)})",
@@ -128,7 +147,7 @@ class _Tracing:
         name = parameter.name
         if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
             refuse("a parameter for every operand", f"*{name}", f"def f(accum, bias){self._place()}")
-        if name == "accum":
+        if name == self.element:
             return Value(_core.accum())
         if name not in self.bound and parameter.default is not inspect.Parameter.empty:
             return parameter.default
