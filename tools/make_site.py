@@ -26,7 +26,7 @@ REQUIREMENTS = ROOT / "tools/site-requirements.txt"
 CONTENTS = {
     "Begin": ["docs/python-install", "docs/python", "docs/cli", "docs/problems", "docs/python-coming-from", "docs/environment"],
     "Use": [
-        "docs/epilogues", "docs/python-epilogues", "docs/grouped", "docs/scaled", "docs/checkpoints", "docs/convolution", "docs/python-torch", "docs/own-kernels",
+        "docs/epilogues", "docs/python-epilogues", "docs/grouped", "docs/scaled", "docs/operand-programs", "docs/checkpoints", "docs/convolution", "docs/python-torch", "docs/own-kernels",
         "docs/python-own-kernels", "docs/emulator", "docs/emulator-programs", "docs/emulator-faults", "docs/describe", "docs/python-describe", "docs/artifacts", "docs/c-api", "docs/cache", "docs/tuning",
         "docs/numerics",
     ],

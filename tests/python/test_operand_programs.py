@@ -53,7 +53,7 @@ def test_programs_of_b_take_vectors_and_numbers(rng):
 def test_scaled_operands_are_scaled_first(rng):
     codes, scale = integers(rng, 4, 64, dtype=np.int8), (2.0 ** rng.integers(-2, 3, (4, 2))).astype(np.float32)
     w = integers(rng, 64, 3)
-    A = gemmery.OperandProgram("A = max(a, -1)", gemmery.ScaledOperand(codes, scale, (1, 32)))
+    A = gemmery.OperandProgram("A = max(a, -1)", gemmery.ScaledOperand(codes, scale, (1, 32), "strided"))
     out = gemmery.matmul(A, w)
     assert (out == np.maximum(codes * np.repeat(scale, 32, 1), -1) @ w).all()
 
@@ -70,7 +70,7 @@ def test_what_operands_cannot_be_is_refused_by_name(rng):
     x, w, out = integers(rng, 8, 8), integers(rng, 8, 8), np.empty((8, 8), np.float32)
     for program, part in [
         ("A = sum(a)", "program_a"),
-        ("A = a; peak = a", "a further result, peak"),
+        ("def f(a):\n  A = a\n  peak = a\n  return A, peak", "a further result, peak"),
         ("D = accum", "either A or B"),
         (lambda accum: accum, "one of the parameters a and b"),
         (lambda a: max(a) if a else a, "where"),
