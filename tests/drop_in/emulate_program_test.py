@@ -102,7 +102,9 @@ class EmulateProgram(unittest.TestCase):
                 os.kill(program, 0)
 
     def test_killing_it_ends_the_program_too(self):
-        run = subprocess.Popen([GEMMERY, "emulate", "sh", "-c", "echo; exec sleep 100"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        run = subprocess.Popen(
+            [GEMMERY, "emulate", "sh", "-c", "echo; exec sleep 100"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         run.stdout.readline()
         run.kill()
         run.communicate(timeout=60)  # to the end of the program's output
