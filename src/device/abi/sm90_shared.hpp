@@ -69,6 +69,50 @@ constexpr int staging_bytes(const Sm90Design& design) {
   return sm90_block_rows * staging_pitch_bytes(design);
 }
 
+/// True if the accumulators leave too few registers for C.
+GEMMERY_HOST_DEVICE
+constexpr bool is_crowded(const Sm90Design& design) {
+  return design.has_c && accumulator_registers(design) > 160;
+}
+
+/// How many groups of 16 columns are computed before any is written. By default all of a staging
+/// tile: then no memory access separates the arithmetic of different columns, and one hides the
+/// latency of the other. One with many accumulators and a C, whose elements would all be waited
+/// for at once. One in rotation: two warpgroups are in their epilogues at a time, and arithmetic
+/// of few columns slows wgmmas down less (8192x4096x512: gelu 7.6 to 5.8 % over the plain kernel,
+/// with amax 21 to 16; docs/performance.md).
+GEMMERY_HOST_DEVICE
+constexpr int sixteens_together(const Sm90Design& design) {
+  constexpr int most = 4;
+  const int sixteens = staging_columns(design) / 16;
+  if (is_crowded(design) || design.schedule == Schedule::rotation) return 1;
+  return sixteens > most ? most : sixteens;
+}
+
+/// True if results have a form that one statement can compute (ptx/results.cuh).
+GEMMERY_HOST_DEVICE
+constexpr bool has_stated_results(const Sm90Design& design) {
+  if (design.accumulator != DType::int32)
+    return design.out == DType::float32 || design.out == DType::float16 ||
+           design.out == DType::bfloat16 || design.out == DType::float8_e4m3fn ||
+           design.out == DType::float8_e5m2;
+  if (design.out == DType::int32) return design.has_c;  // others pass most accumulators on
+  return design.out == DType::float32 || design.out == DType::int8 || design.out == DType::uint8;
+}
+
+/// True if the default epilogue computes its results from wgmma's registers in statements whose
+/// text the source of the kernel defines (ptx/results.cuh). Not if the epilogue gets accumulators
+/// as C++ values (mma/wgmma.cuh, SumsForm), reads a C of any strides, or computes 16 columns at a
+/// time: a statement for so few takes longer to compile.
+GEMMERY_HOST_DEVICE
+constexpr bool states_results(const Sm90Design& design) {
+  const bool are_in_registers =
+      design.split_k == 1 && (!is_promoted(design) || design.split != SplitMode::none);
+  return are_in_registers && has_stated_results(design) && !design.has_any_c &&
+         !design.has_adjacent_rows &&
+         (sixteens_together(design) > 1 || staging_columns(design) == 16);
+}
+
 inline constexpr int staging_tiles_per_consumer = 2;  // one is filled while the other is stored
 
 /// Bytes of a stage's scales, which are float32, and of what codes need, pairs of their numbers.

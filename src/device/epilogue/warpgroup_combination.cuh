@@ -9,6 +9,7 @@
 #include <device/epilogue/scattered_rows.cuh>
 #include <device/ptx/fence.cuh>
 #include <device/ptx/memory.cuh>
+#include <device/ptx/results.cuh>
 #include <device/ptx/scaled_sums.cuh>
 #include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
@@ -98,6 +99,11 @@ class AddendReader {
   __device__ __forceinline__ void combine(Compute (&values)[2][2], const int* sums, Compute alpha,
                                           int eight) const {
     ptx::add_scaled<design.c>(values, sums, alpha, beta(), pairs_at(eight));
+  }
+  /// The same for columns from `column` on, from registers of wgmma to results of out.
+  template <int row, int first, int column>
+  __device__ __forceinline__ void state_results(unsigned* results, Compute alpha) const {
+    ptx::state_results<row, first, column, element_bytes>(results, alpha, beta(), pairs_at(0));
   }
 
  private:
@@ -206,6 +212,17 @@ class WarpgroupLinearCombination {
                                                 int eight) const
         requires(design.accumulator == DType::int32 && design.has_c && !design.has_any_c) {
       addend_.combine(values, sums, alpha_, eight);
+    }
+    /// True if state_results may compute the results.
+    static constexpr bool states_results = true;
+    /// The results of columns from `column` on, from wgmma's registers from the first-th of the
+    /// row-th block on, in one statement.
+    template <int row, int first, int column>
+    __device__ __forceinline__ void state_results(unsigned* results) const {
+      if constexpr (design.has_c)
+        addend_.template state_results<row, first, column>(results, alpha_);
+      else
+        ptx::state_results<row, first>(results, alpha_);
     }
     __device__ static void begin_staging(int) {}
     __device__ static void end_staging(int) {}

@@ -21,6 +21,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
     read_ahead(0);
   }
 
+  static constexpr bool states_results = false;  // the default epilogue's are stated
   __device__ static constexpr bool passes_accumulators() { return false; }
 
   /// Called before a staging tile is filled, before `finish` for its first columns.

@@ -42,7 +42,7 @@ class WarpgroupStore {
                                    first_row_ * pitch)),
         lane_(thread % 32),
         chunk_(staging_ + Writer::first_chunk(thread % 32)) {
-    if constexpr (!is_crowded)
+    if constexpr (!abi::is_crowded(design))
       ptx::pin(chunk_);  // otherwise it is recomputed for every staging tile
   }
 
@@ -99,17 +99,9 @@ class WarpgroupStore {
   static constexpr unsigned pitch = abi::staging_pitch_bytes(design);
   static constexpr unsigned staging_bytes = abi::staging_bytes(design);
   static constexpr int sixteens = columns / 16;
-  /// True if the accumulators leave too few registers for C.
-  static constexpr bool is_crowded = design.has_c && abi::accumulator_registers(design) > 160;
-  /// How many groups of 16 columns are computed before any is written. By default all of a staging
-  /// tile: then no memory access separates the arithmetic of different columns, and one hides the
-  /// latency of the other. One with many accumulators and a C, whose elements would all be waited
-  /// for at once. One in rotation: two warpgroups are in their epilogues at a time, and arithmetic
-  /// of few columns slows wgmmas down less (8192x4096x512: gelu 7.6 to 5.8 % over the plain kernel,
-  /// with amax 21 to 16; docs/performance.md).
-  static constexpr int together = is_crowded || design.schedule == abi::Schedule::rotation ? 1
-                                  : sixteens > 4                                           ? 4
-                                                 : sixteens;
+  static constexpr int together = abi::sixteens_together(design);
+  static constexpr int groups = sixteens / together;  // of a staging tile
+  static constexpr int registers_together = Writer::staging_registers / groups;
 
   /// True if TMA can store the last filled staging tile: it clips at the edges of out, but not at
   /// those of a group.
@@ -246,21 +238,43 @@ class WarpgroupStore {
 
   template <class Sums, class Block>
   __device__ __forceinline__ void fill(const Sums& sums, int index, int staging, Block& block) {
-    typename Sums::Register registers[Writer::staging_registers];
-    sums.read(registers, index, staging);
+    constexpr bool states_results =
+        abi::states_results(design) && Sums::are_registers && Block::states_results;
+    [[maybe_unused]] typename Sums::Register registers[Writer::staging_registers];
+    if constexpr (!states_results) sums.read(registers, index, staging);
     if constexpr (Block::reduces_blocks) Writer::reduce(registers, staging, block);
 #pragma unroll
-    for (int first = 0; first < sixteens; first += together) {
+    for (int group = 0; group < groups; ++group) {
+      const int first = group * together;
       unsigned results[together][Writer::words];
+      if constexpr (states_results) {
+        state_results(results, (index * staging_tiles + staging) * groups + group, block);
+      } else {
 #pragma unroll
-      for (int at = 0; at < together; ++at)
-        Writer::finish_sixteen(results[at], registers, first + at, staging * sixteens, block);
+        for (int at = 0; at < together; ++at)
+          Writer::finish_sixteen(results[at], registers, first + at, staging * sixteens, block);
+      }
       if (first == 0) make_room(index > 0 || staging > 0);
 #pragma unroll
       for (int at = 0; at < together; ++at)
         Writer::write(chunk_ + next_, static_cast<unsigned>(first + at), results[at]);
     }
     next_ ^= staging_bytes;
+  }
+
+  /// Computes the results of a group of columns in one statement. Groups count through all blocks
+  /// of rows; PTX text names registers, so one candidate remains once loops are unrolled.
+  template <int candidate = 0, class Block>
+  __device__ __forceinline__ static void state_results(unsigned (&results)[together][Writer::words],
+                                                       int group, const Block& block) {
+    constexpr int per_block = staging_tiles * groups;
+    if (group == candidate) {
+      constexpr int of_block = candidate % per_block;
+      block.template state_results<candidate / per_block, of_block * registers_together,
+                                   of_block * together * 16>(&results[0][0]);
+    } else if constexpr (candidate + 1 < per_block * abi::blocks_per_consumer(design)) {
+      state_results<candidate + 1>(results, group, block);
+    }
   }
 
   const abi::Sm90Params& params_;

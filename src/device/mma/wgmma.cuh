@@ -35,6 +35,7 @@ struct WarpgroupSums {
   using Register = typename SumRegister<design.accumulator>::Type;
   static constexpr int blocks = abi::blocks_per_consumer(design);
   static constexpr int per_block = abi::accumulator_registers(design) / blocks;
+  static constexpr bool are_registers = false;  // of wgmma
   Register block[blocks][per_block];
 
   /// Reads the part-th `count` registers of a block of rows.
@@ -52,6 +53,7 @@ struct WgmmaSums {
   using Register = typename WarpgroupSums<design>::Register;
   static constexpr int blocks = WarpgroupSums<design>::blocks;
   static constexpr int per_block = WarpgroupSums<design>::per_block;
+  static constexpr bool are_registers = true;
 
   /// Called once, at the beginning of the kernel.
   template <int row = 0>
@@ -172,6 +174,7 @@ struct ConsumerSums<design, SumsForm::promoted> : PromotedSums<design> {
 template <const abi::Sm90Design& design>
 struct ConsumerSums<design, SumsForm::promoted_registers> : PromotedSums<design> {
   using Registers = WgmmaSums<design>;
+  static constexpr bool are_registers = true;
   __device__ __forceinline__ void fetch() { Registers::write(*this); }
 
   template <int count>

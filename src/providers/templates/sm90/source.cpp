@@ -11,6 +11,7 @@
 #include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/design.hpp"
 #include "providers/templates/sm90/family.hpp"
+#include "providers/templates/sm90/ptx_text.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -95,65 +96,7 @@ std::string design_text(const abi::Sm90Design& d) {
       d.has_pointers ? ", .has_pointers = true" : "", groups_text(d), conv_text(d), scales_text(d));
 }
 
-// --- the instruction ----------------------------------------------------------------------------
-
-// The name of an operand's type in wgmma.
-std::string_view operand_word(abi::DType dtype) {
-  switch (dtype) {
-    case abi::DType::bfloat16:
-      return "bf16";
-    case abi::DType::float16:
-      return "f16";
-    case abi::DType::float32:
-      return "tf32";
-    case abi::DType::int8:
-      return "s8";
-    case abi::DType::uint8:
-      return "u8";
-    case abi::DType::float8_e4m3fn:
-      return "e4m3";
-    default:
-      return "e5m2";
-  }
-}
-
-std::string_view accumulator_word(abi::DType dtype) {
-  return dtype == abi::DType::int32 ? "s32" : dtype == abi::DType::float16 ? "f16" : "f32";
-}
-
-// The operands after the predicate: scales of A and B, and which of them is not K-major.
-std::string_view tail_of(abi::DType operand, bool is_a_by_registers) {
-  if (abi::is_integer(operand)) return "";
-  if (!abi::takes_any_major(operand)) return ", 1, 1";
-  return is_a_by_registers ? ", 1, 1, %7" : ", 1, 1, %4, %5";
-}
-
-// Quotes a text, in lines of source.
-std::string quoted_lines(const std::string& text) {
-  constexpr std::size_t longest = 90;
-  std::string lines;
-  for (std::size_t begin = 0; begin < text.size(); begin += longest)
-    lines += fmt::format(" \\\n  \"{}\"", text.substr(begin, longest));
-  return lines;
-}
-
-// The text of GEMMERY_WGMMA (ptx/wgmma.cuh), or of GEMMERY_WGMMA_BY_REGISTERS, for the accumulators
-// of one block of rows.
-std::string wgmma_text(const abi::Sm90Design& d) {
-  const int registers = abi::accumulator_registers(d) / abi::blocks_per_consumer(d);
-  const abi::DType a = abi::multiplied_a(d);
-  const std::string_view block = d.a_by_registers ? "%6" : "%3";
-  std::string sums = fmt::format("sum{}_0", block);
-  for (int index = 1; index < registers; ++index) sums += fmt::format(", sum{}_{}", block, index);
-  const std::string text = fmt::format(
-      "wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{}{} {{{}}}, {}, keeps{};",
-      abi::columns_per_consumer(d), 32 / abi::bytes_of(a), accumulator_word(d.accumulator),
-      operand_word(a), operand_word(abi::multiplied_type(d.math, d.b)),
-      d.math == abi::MmaMath::saturate ? ".satfinite" : "", sums,
-      d.a_by_registers ? "{%0, %1, %2, %3}, %4" : "%0, %1", tail_of(a, d.a_by_registers));
-  return fmt::format("#define GEMMERY_WGMMA{}{}\n", d.a_by_registers ? "_BY_REGISTERS" : "",
-                     quoted_lines(text));
-}
+// --- the kernels ---------------------------------------------------------------------------------
 
 constexpr std::string_view entry_name = "gemmery_sm90";
 constexpr std::string_view repack_name = "gemmery_sm90_repack";
@@ -230,7 +173,8 @@ runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
               "    gemmery::device::{}(params);\n"
               "}}\n"
               "{}",
-              class_line(kernel.operands()), epilogue.comment, wgmma_text(design),
+              class_line(kernel.operands()), epilogue.comment,
+              wgmma_text(design) + (has_program ? std::string() : results_text(design)),
               has_program ? "sm90_program" : "sm90", phase_includes(design), design_text(design),
               abi::thread_count(design), abi::shared_bytes(design), epilogue.head, entry_name,
               epilogue.parameters, epilogue.call, repacking),
