@@ -150,10 +150,11 @@ constexpr bool is_split(const Sm90Design& design) {
 ///                              carried them; 5 at 192 in turns with a C, 4 in clusters; operands
 ///                              of 8 bits 6 to 12 at 192, 1 to 6 at 128 of one consumer, 4 at 64 of
 ///                              three with a C; transposed ones of 32 bits 9 at 128, 38 at 144, 220
-///                              at 96 and 22 at 64 of three
+///                              at 96 and 22 at 64 of three; of codes none at 128
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_parts(const Sm90Design& design) {
   if (design.split == SplitMode::none) return 208;
+  if (decodes_a(design)) return 128;
   if (design.accumulator == DType::float16) return 128;
   if (splits_operands(design.math)) return consumers_per_tile(design) == 3 ? 64 : 128;
   const bool transposes =
@@ -214,10 +215,12 @@ constexpr int most_registers_beside_transposition(const Sm90Design& design) {
 /// The limit if the blocks of a cluster split k. With transposed words of 32 bits 84 to 1056 bytes
 /// spill at 96 and more, 108 to 860 at 64 of three consumers; with operands of 8 bits and a C up to
 /// 460 at 128, transposed ones 44 at 96 and 60 at 64 of three; without a C transposed ones 8 at 112
-/// and 84 at 128, promoted ones 32 at 192, and integers 4 at 64 of three in clusters of four.
+/// and 84 at 128, promoted ones 32 at 192, and integers 4 at 64 of three in clusters of four. Of
+/// codes 792 spill at 160 with a C.
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_cluster_parts(const Sm90Design& design) {
   if (design.split_k == 1 || splits_operands(design.math)) return 208;
+  if (decodes_a(design)) return design.has_c ? 112 : 128;
   const bool transposes =
       is_transposed(design.a, design.a_major) || is_transposed(design.b, design.b_major);
   const bool are_three = consumers_per_tile(design) == 3;
@@ -249,10 +252,13 @@ constexpr int most_registers_beside_both_parts(const Sm90Design& design) {
 }
 
 /// The limit beside scales, which are read as they are used: 64 bytes spilled at 192 with both
-/// operands transposed.
+/// operands transposed; of codes in two blocks of rows 4 at 128 with a zero point and a C.
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_scales(const Sm90Design& design) {
-  return has_scales(design) ? 160 : 208;
+  if (!has_scales(design)) return 208;
+  if (!decodes_a(design)) return 160;
+  const bool has_more = design.has_c || design.a_scales.has_zero_point;
+  return blocks_per_consumer(design) > 1 && has_more ? 112 : 128;
 }
 
 GEMMERY_HOST_DEVICE

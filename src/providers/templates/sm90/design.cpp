@@ -146,8 +146,17 @@ std::span<const DType> sm90_addends(DType a, DType b) noexcept {
   return std::span(float_outputs).first(!is_mixed && bit_width(a) == 8 ? 5 : 3);
 }
 
-bool is_turned(const OperandRules& rules) noexcept {
+namespace {
+
+bool has_column_major_out(const OperandRules& rules) noexcept {
   return rules.out.layout == LayoutRule::column;
+}
+
+}  // namespace
+
+bool is_turned(const OperandRules& rules) noexcept {
+  return is_mixed_sm90(rules.a.dtype, rules.b.dtype) ? decodes_a_sm90(rules.b.dtype, rules.a.dtype)
+                                                     : has_column_major_out(rules);
 }
 
 namespace {
@@ -162,9 +171,7 @@ bool is_k_major_b(const OperandRules& rules) noexcept { return rules.b.layout !=
 // If both operands could go through registers, the layout of out decides.
 bool is_turned(const OperandRules& rules, const Sm90Tile& tile) noexcept {
   const bool turned = is_turned(rules);
-  if (is_mixed_sm90(rules.a.dtype, rules.b.dtype))
-    return decodes_a_sm90(rules.b.dtype, rules.a.dtype);
-  if (!tile.by_registers) return turned;
+  if (!tile.by_registers || is_mixed_sm90(rules.a.dtype, rules.b.dtype)) return turned;
   const bool is_k_major = turned ? is_k_major_b(rules) : is_k_major_a(rules);
   return is_k_major ? !turned : turned;
 }
@@ -174,7 +181,7 @@ bool is_turned(const Kernel& kernel) noexcept {
 }
 
 bool has_adjacent_rows(const OperandRules& rules, const Sm90Tile& tile) noexcept {
-  return is_turned(rules, tile) != is_turned(rules);
+  return is_turned(rules, tile) != has_column_major_out(rules);
 }
 
 bool can_store(const OperandRules& rules, const Sm90Tile& tile) noexcept {

@@ -201,8 +201,8 @@ int program_bytes(const ProgramTensors& tensors, const abi::StoredShare& share) 
 abi::Sm90Design with_program(abi::Sm90Design design, const ProgramTensors& tensors) noexcept;
 Sm90Tile sm90_tile(const Kernel& kernel) noexcept;
 
-// True if the device computes out^T = B^T A^T: because out is column major, or because B is the
-// register operand, which must be A on the device.
+// True if the device computes out^T = B^T A^T: because out is column major, B has codes, or B is
+// the register operand, which must be A on the device.
 bool is_turned(const OperandRules& rules) noexcept;
 bool is_turned(const OperandRules& rules, const Sm90Tile& tile) noexcept;
 bool is_turned(const Kernel& kernel) noexcept;

@@ -112,29 +112,21 @@ void match_default(const Family& family, const Query& query, const OperandRules&
   });
 }
 
-// Adds the kernels with a register operand, which may transpose the product.
+// Adds the kernels with a register operand of 8 bits, which may transpose the product.
 void match_registers(const Family& family, const Query& query, const OperandRules& rules,
                      std::vector<RankedKernel>& kernels) {
-  const EpilogueId epilogue = query.problem.epilogue;
-  const bool is_mixed = is_mixed_sm90(rules.a.dtype, rules.b.dtype);
-  if (query.problem.convolution || (epilogue != default_epilogue && !is_mixed)) return;
+  if (query.problem.convolution) return;
   const auto candidates = sm90_register_candidates(rules);
   if (candidates.empty() || !can_store(rules, candidates.front().tile)) return;
   const bool turned = is_turned(rules, candidates.front().tile);
   const Sm90Prediction prediction(query.problem, rules, query.device, turned);
   const Sm90Extents extents = extents_of(turned, query.problem);
   const Sm90Form form = form_for(query.problem);
-  const ProgramFit fit(query.problem, rules, turned);
   const auto add = [&](const Sm90Candidate& candidate) {
     Sm90Tile tile = candidate.tile;
     tile.form = form;
-    if (epilogue != default_epilogue) {
-      if (!candidate.has_room_for_programs) return;
-      tile.stages = static_cast<std::uint8_t>(fit.stages(candidate));
-      if (tile.stages == 0) return;
-    }
-    kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), epilogue),
-                         prediction.microseconds(candidate, tile.stages));
+    kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), default_epilogue),
+                         prediction.microseconds(candidate));
   };
   const bool has_scales = operation::has_companions(query.problem);
   for (const Sm90Candidate& candidate : candidates) {
@@ -217,8 +209,8 @@ void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) c
   const auto match_rules =
       query.problem.epilogue == default_epilogue ? match_default : match_program;
   for (const OperandRules& rules : FittingLayouts(query.problem)) {
-    if (!is_mixed_sm90(rules.a.dtype, rules.b.dtype)) match_rules(*this, query, rules, kernels);
-    match_registers(*this, query, rules, kernels);
+    match_rules(*this, query, rules, kernels);
+    if (query.problem.epilogue == default_epilogue) match_registers(*this, query, rules, kernels);
   }
 }
 

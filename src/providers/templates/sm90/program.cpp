@@ -87,12 +87,9 @@ Status check_sm90_blocks(EpilogueId epilogue, bool is_turned, int staging_column
 }
 
 ProgramFit::ProgramFit(const GemmProblem& problem, const OperandRules& rules)
-    : ProgramFit(problem, rules, is_turned(rules)) {}
-
-ProgramFit::ProgramFit(const GemmProblem& problem, const OperandRules& rules, bool turned)
-    : tensors_(program_tensors(problem.epilogue, turned)),
+    : tensors_(program_tensors(problem.epilogue, is_turned(rules))),
       operand_(static_cast<abi::DType>(rules.a.dtype)),
-      has_row_pairs_(turned != is_turned(rules)),
+      has_row_pairs_(has_adjacent_rows(rules, Sm90Tile{})),
       scatters_rows_(problem.groups && problem.groups->scatter.are_used()) {
   // The widths among which abi::staging_columns selects.
   const int widest = widest_staging(rules);
@@ -104,7 +101,7 @@ ProgramFit::Width ProgramFit::width_of(int staging_columns, const GemmProblem& p
                                        const OperandRules& rules) const {
   const abi::TmaInputs by_tma =
       tma_inputs_of(tensors_, staging_columns, !scatters_rows_ && !has_row_pairs_);
-  const bool turned = is_turned(rules) != has_row_pairs_;
+  const bool turned = is_turned(rules);
   return {
       .staging_columns = staging_columns,
       .is_walked =

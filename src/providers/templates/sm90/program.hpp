@@ -39,8 +39,6 @@ Status check_sm90_blocks(EpilogueId epilogue, bool is_turned, int staging_column
 class ProgramFit {
  public:
   ProgramFit(const GemmProblem& problem, const OperandRules& rules);
-  // The same if the kernel computes out^T or not (`turned`), whatever the layout of out is.
-  ProgramFit(const GemmProblem& problem, const OperandRules& rules, bool turned);
 
   // The stages that fit beside the program's shared memory; 0 if fewer than two fit, registers do
   // not suffice, or TMA cannot load an input that it would have to load.

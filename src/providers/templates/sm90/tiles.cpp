@@ -17,7 +17,38 @@ void add_legal(const OperandRules& rules, Sm90Tile tile, std::vector<Sm90Tile>& 
 
 constexpr std::array<std::uint8_t, 2> clusters[] = {{1, 1}, {2, 1}, {1, 2}};
 
+bool has_codes(const OperandRules& rules) { return is_mixed_sm90(rules.a.dtype, rules.b.dtype); }
+
+// Tiles whose rows are codes: large ones, and those for few columns, which read codes once.
+std::vector<Sm90Tile> list_code_tiles(const OperandRules& rules) {
+  struct Shape {
+    std::uint16_t m;
+    std::uint16_t n;
+  };
+  constexpr Shape shapes[] = {{256, 128}, {128, 256}, {256, 96}, {192, 128}, {128, 192},
+                              {128, 128}, {128, 96},  {256, 64}, {128, 64},  {128, 32},
+                              {128, 16},  {64, 256},  {64, 192}, {64, 128},  {64, 96},
+                              {64, 64},   {64, 48},   {64, 32},  {64, 16}};
+  std::vector<Sm90Tile> tiles;
+  for (const Shape& shape : shapes) {
+    for (const auto& cluster : clusters) {
+      for (const abi::Schedule schedule : {abi::Schedule::cooperative, abi::Schedule::ping_pong}) {
+        Sm90Tile tile{.m = shape.m,
+                      .n = shape.n,
+                      .cluster_m = cluster[0],
+                      .cluster_n = cluster[1],
+                      .stages = 0,
+                      .schedule = schedule};
+        tile.by_registers = true;
+        add_legal(rules, tile, tiles);
+      }
+    }
+  }
+  return tiles;
+}
+
 std::vector<Sm90Tile> list_tiles(const OperandRules& rules) {
+  if (has_codes(rules)) return list_code_tiles(rules);
   // Half as many widths for types that fewer problems have.
   const int step = byte_width(rules.a.dtype) == 2 ? 16 : 32;
   std::vector<Sm90Tile> tiles;
@@ -67,6 +98,7 @@ std::vector<Sm90Tile> list_split_tiles(const OperandRules& rules) {
       for (const std::uint8_t split_k : splits) {
         Sm90Tile tile{.m = m, .n = n, .cluster_m = 1, .cluster_n = 1, .stages = 0};
         tile.split_k = split_k;
+        tile.by_registers = has_codes(rules);
         add_legal(rules, tile, tiles);
       }
     }
@@ -97,6 +129,7 @@ std::vector<Sm90Tile> list_part_tiles(const OperandRules& rules) {
                     .cluster_n = cluster[1],
                     .stages = 0};
       tile.split = abi::SplitMode::parallel;
+      tile.by_registers = has_codes(rules);
       for (const std::uint8_t slices : slice_counts) {
         tile.slices = slices;
         add_legal(rules, tile, tiles);
@@ -124,6 +157,7 @@ std::vector<Sm90Tile> list_slice_tiles(const OperandRules& rules) {
       Sm90Tile tile{.m = shape.m, .n = shape.n, .cluster_m = 1, .cluster_n = 1, .stages = 0};
       tile.split_k = split_k;
       tile.split = abi::SplitMode::parallel;
+      tile.by_registers = has_codes(rules);
       tile.slices = 5;  // those of a problem are found later; no part tile has as many
       add_legal(rules, tile, tiles);
     }
@@ -148,34 +182,6 @@ std::vector<Sm90Tile> list_register_tiles(const OperandRules& rules) {
           tile.by_registers = true;
           add_legal(rules, tile, tiles);
         }
-      }
-    }
-  }
-  return tiles;
-}
-
-// Tiles whose rows are codes: large ones, and those for few columns, which read codes once.
-std::vector<Sm90Tile> list_code_tiles(const OperandRules& rules) {
-  struct Shape {
-    std::uint16_t m;
-    std::uint16_t n;
-  };
-  constexpr Shape shapes[] = {{256, 128}, {128, 256}, {256, 96}, {192, 128}, {128, 192},
-                              {128, 128}, {128, 96},  {256, 64}, {128, 64},  {128, 32},
-                              {128, 16},  {64, 256},  {64, 192}, {64, 128},  {64, 96},
-                              {64, 64},   {64, 48},   {64, 32},  {64, 16}};
-  std::vector<Sm90Tile> tiles;
-  for (const Shape& shape : shapes) {
-    for (const auto& cluster : clusters) {
-      for (const abi::Schedule schedule : {abi::Schedule::cooperative, abi::Schedule::ping_pong}) {
-        Sm90Tile tile{.m = shape.m,
-                      .n = shape.n,
-                      .cluster_m = cluster[0],
-                      .cluster_n = cluster[1],
-                      .stages = 0,
-                      .schedule = schedule};
-        tile.by_registers = true;
-        add_legal(rules, tile, tiles);
       }
     }
   }
@@ -336,13 +342,9 @@ std::span<const Sm90Tile> sm90_group_tiles(const OperandRules& rules) noexcept {
 }
 
 std::span<const Sm90Tile> sm90_register_tiles(const OperandRules& rules) noexcept {
-  if (byte_width(rules.a.dtype) != 1 && byte_width(rules.b.dtype) != 1) return {};
+  if (has_codes(rules) || byte_width(rules.a.dtype) != 1) return {};
   static auto* const table = new TileTable;
-  const auto list = [](const OperandRules& of_class) {
-    return is_mixed_sm90(of_class.a.dtype, of_class.b.dtype) ? list_code_tiles(of_class)
-                                                             : list_register_tiles(of_class);
-  };
-  return tiles_of(*table, list, rules);
+  return tiles_of(*table, list_register_tiles, rules);
 }
 
 }  // namespace gemmery::templates

@@ -30,12 +30,14 @@ class Sm90Mixed : public tests::RandomCases {
 
   const Device h200_ = parse_device("emulated:h200").value();
 
-  // Verifies one of the family's kernels for a line.
-  void check(const std::string& text) {
+  // Verifies one of the family's kernels for a line, one with a word in its name.
+  void check(const std::string& text, const std::string& word = "") {
     const ProblemLine line = parse_problem(text);
     std::vector<RankedKernel> kernels = get_kernels(line.problem, device_info(h200_));
-    std::erase_if(kernels, [](const Kernel& one) { return one.family().name() != "sm90"; });
-    ASSERT_FALSE(kernels.empty()) << text;
+    std::erase_if(kernels, [&](const Kernel& one) {
+      return one.family().name() != "sm90" || one.name().find(word) == std::string::npos;
+    });
+    ASSERT_FALSE(kernels.empty()) << text << " " << word;
     const Kernel kernel = one_of(kernels);
     ASSERT_EQ(find_kernel(kernel.name()), kernel) << kernel.name();
     const VerifyReport report = verify(
@@ -97,6 +99,20 @@ TEST_F(Sm90Mixed, codes_layouts_outputs_and_programs_of_any_kind_are_right) {
                       : is_across ? across
                                   : of_half,
                       one_of({"bf16", "f16", "f32"}), one_of({"", ":c"}), scale, c, program));
+  }
+}
+
+TEST_F(Sm90Mixed, splits_of_k_are_right) {
+  for (const std::string word : {"_1x1_k", "_1x1_parallel", "_parallel", "_stream"}) {
+    if (!is_soak() && draw(0, 1) == 0) continue;
+    const bool is_a = draw(0, 1) == 0;
+    const int lines = word == "_stream" ? 9000 : draw(100, 300);
+    const std::string codes =
+        is_a ? "a=s4 b=" + one_of<std::string>({"bf16", "bf16:c"}) + " scale_a=f32[1x64]"
+             : "a=f16 b=u4:c scale_b=bf16[1x128] zero_b=u4[1x128]";
+    check(fmt::format("gemm {}x{}x1024 {} out={}", is_a ? lines : 16, is_a ? 16 : lines, codes,
+                      one_of({"bf16", "f32"})),
+          word);
   }
 }
 

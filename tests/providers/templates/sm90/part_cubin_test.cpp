@@ -54,6 +54,7 @@ Kernel draw_kernel(const Sm90Family& family, Random& random, bool is_in_cluster)
                   .stages = 0,
                   .schedule = draw(schedules, random)};
     tile.split = draw(modes, random);
+    tile.by_registers = is_mixed_sm90(rules.a.dtype, rules.b.dtype);
     // A third of the kernels also split k within clusters.
     if (is_in_cluster) tile.split_k = draw(splits, random);
     tile.slices = tile.split == abi::SplitMode::stream ? 1 : 3;
