@@ -159,6 +159,7 @@ void save_artifacts(const std::string& path, std::span<const StoredArtifact> art
   ArtifactFile file{
       .library_version = version(), .abi_digest = runtime::abi_digest(), .kernels = {}};
   for (const StoredArtifact& one : artifacts) {
+    runtime::check_programs_are_spelled(one.artifact.kernel(), one.problems);
     for (StoredKernel& stored : runtime::to_stored(one.artifact, one.problems, options.with_ptx))
       add(file.kernels, std::move(stored));
   }

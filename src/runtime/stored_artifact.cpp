@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include "jit/embedded.hpp"
+#include "kernel/operand_programs.hpp"
 #include "kernel/registry.hpp"
 #include "runtime/bundled_artifact.hpp"
 #include "runtime/device_artifact.hpp"
@@ -56,12 +57,6 @@ StoredKernel stored_of(const DeviceArtifact& part, const std::vector<std::string
                        bool with_ptx) {
   const Kernel& kernel = part.kernel();
   const Family& family = kernel.family();
-  if (kernel.operands().programs != OperandProgramsId::none)
-    throw Error({.kind = ErrorKind::unsupported,
-                 .operand = kernel.name(),
-                 .expected = "a kernel without programs of operands in an artifact file",
-                 .got = "one with a program",
-                 .hint = "compile it where it runs"});
   if (with_ptx) (void)part.code(CodeForm::ptx);
   return {.provider = std::string(family.provider()),
           .family = std::string(family.name()),
@@ -111,10 +106,24 @@ const DeviceFamily& find_family(const StoredKernel& stored, const std::string& p
   refuse(stored, path, "a family of " + known, "family " + wanted);
 }
 
+// The programs of a line's operands, which reading it makes known to this process. None for a text
+// that is no line of this library.
+OperandProgramsId read_programs(const std::string& line) {
+  try {
+    return kernel::operand_programs(parse_problem(line).problem);
+  } catch (const Error&) {
+    return OperandProgramsId::none;
+  }
+}
+
 Kernel find_stored_kernel(const DeviceFamily& family, const StoredKernel& stored,
                           const std::string& path) {
   const EpilogueId epilogue = intern_stored(stored, path);
-  const std::optional<Kernel> kernel = family.parse_name(stored.kernel_name);
+  std::optional<Kernel> kernel = family.parse_name(stored.kernel_name);
+  if (!kernel) {
+    for (const std::string& line : stored.problems) read_programs(line);
+    kernel = family.parse_name(stored.kernel_name);
+  }
   if (!kernel)
     refuse(stored, path, "the name of a kernel of " + family_text(family), "another name");
   if (kernel->epilogue() != epilogue)
@@ -176,6 +185,17 @@ std::string abi_digest() {
   }
   const XXH128_hash_t digest = XXH3_128bits_digest(&state);
   return fmt::format("{:016x}{:016x}", digest.high64, digest.low64);
+}
+
+void check_programs_are_spelled(const Kernel& kernel, const std::vector<std::string>& problems) {
+  const OperandProgramsId programs = kernel.operands().programs;
+  if (programs == OperandProgramsId::none) return;
+  if (std::ranges::find(problems, programs, read_programs) != problems.end()) return;
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = kernel.name(),
+               .expected = "a problem's line with the programs of the kernel's operands",
+               .got = "none",
+               .hint = "name the problems that it was compiled for: StoredArtifact::problems"});
 }
 
 std::vector<StoredKernel> to_stored(const Artifact& artifact,

@@ -20,6 +20,10 @@ std::string abi_digest();
 std::vector<StoredKernel> to_stored(const Artifact& artifact,
                                     const std::vector<std::string>& problems, bool with_ptx);
 
+// Programs of operands are read back from the lines of problems that a kernel was compiled for.
+// Throws Error (unsupported) for a kernel with programs if no line has them.
+void check_programs_are_spelled(const Kernel& kernel, const std::vector<std::string>& problems);
+
 // Compiles the PTX of an artifact that lacks it, for a file.
 void make_ptx(const Artifact& artifact);
 

@@ -19,6 +19,7 @@
 #include "jit/nvrtc.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/random_seed.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace gemmery {
 namespace {
@@ -304,6 +305,22 @@ TEST_F(EmulatedPrograms, of_simt_are_within_their_bounds) {
       text.erase(at, doubles.size());
     expect_all_pass(parse_problem(text), device, is_soak() ? 2 : 1);
   }
+}
+
+// Files hold the problem's line, from which other processes read the programs.
+TEST_F(EmulatedPrograms, in_artifact_files_need_a_line) {
+  const ProblemLine line = parse_problem("gemm 8x8x8 a=f32 program_a=\"A = a * s\" s=0.5");
+  const Kernel kernel = get_kernels(line.problem, device_info("h200")).front();
+  const Artifact artifact = kernel.compile(parse_target("sm_90"));
+  const tests::TemporaryFolder folder;
+  const std::string path = folder / "programs.gem";
+  const StoredArtifact stored[] = {{artifact, {to_string(line)}}};
+  save_artifacts(path, stored);
+  EXPECT_EQ(load_artifacts(path).at(0).artifact.kernel(), kernel);
+  const StoredArtifact unnamed[] = {{artifact, {}}};
+  EXPECT_NE(std::string(tests::error_of([&] { save_artifacts(path, unnamed); }).what())
+                .find("a problem's line with the programs"),
+            std::string::npos);
 }
 
 // --- identity and refusals ----------------------------------------------------------------------

@@ -38,6 +38,7 @@ done <<'LINES'
 --design instruction=mma gemm 64x7168x2048 a=bf16 b=bf16:c
 --design instruction=fma gemm 1x8192x8192 a=bf16 b=bf16:c
 --design instruction=fma gemm 512x512x512 a=f32
+--design instruction=fma gemm 512x512x512 a=f16 program_a=A=relu(a)*s s=f32[k]
 gemm 4096x4096x4096 a=e4m3 b=e4m3:c out=bf16 scale_a=f32[1x128]:m scale_b=f32[128x128]
 conv2d_fprop 8x28x28x64 k=64 r=3 s=3 pad=1 groups=64 a=f16
 LINES
