@@ -390,6 +390,42 @@ TEST_F(Sm90Cubins, of_a_design_that_differs_in_one_field_are_found_out) {
   EXPECT_TRUE(names(find_instruction_faults(kernel, ""), "stores by TMA"));
 }
 
+// The most instructions from a wgmma of a kernel's loop to the next one.
+int most_between_wgmmas(std::string_view sass) {
+  int most = 0;
+  int last = -1;
+  int index = 0;
+  jit::for_each_instruction(sass, [&](const jit::SassInstruction& instruction) {
+    if (instruction.mnemonic.find("GMMA.") != std::string_view::npos) {
+      if (last >= 0) most = std::max(most, index - last);
+      last = index;
+    }
+    ++index;
+  });
+  return most;
+}
+
+// A wgmma of 256 columns takes 128 clocks, those of two consumers 256, in which a scheduler issues
+// the instructions of one warp of each.
+TEST_F(Sm90Cubins, decode_codes_by_few_instructions_beside_each_wgmma) {
+  const auto disassembler = jit::find_disassembler();
+  if (!disassembler) GTEST_SKIP() << "no nvdisasm";
+  struct Row {
+    const char* types;
+    int most;
+  };
+  for (const Row& row :
+       {Row{"bf16r16_e2m1c16", 44}, Row{"bf16r16_e4m3c16", 34}, Row{"f16r16_e5m2c16", 22}}) {
+    const std::string name =
+        fmt::format("sm90v7_gemm_{}_f32r16_acc-f32_128x256x64_1x1_coop_m8_s4_regb", row.types);
+    const auto kernel = find_kernel(name);
+    ASSERT_TRUE(kernel) << name;
+    const int most = most_between_wgmmas(disassembler->disassemble(compile_sm90(*kernel).cubin));
+    EXPECT_GT(most, 0) << name;
+    EXPECT_LE(most, row.most) << name;
+  }
+}
+
 TEST(Sm90CubinResources, beyond_those_of_a_launch_are_found_out) {
   Random random(tests::compilation_seed() + 2);
   const Kernel kernel = draw_plain_kernel(random);  // 384 threads, 504 registers by setmaxnreg
