@@ -200,6 +200,8 @@ std::string find_sm90_type_failure(const Query& query) {
   if (problem.convolution && is_mixed_sm90(problem.a.dtype, problem.b.dtype))
     return fmt::format("types: expected equal types in a convolution, got {} times {}",
                        name(problem.a.dtype), name(problem.b.dtype));
+  if (problem.groups && is_mixed_sm90(problem.a.dtype, problem.b.dtype))
+    return "groups: expected none beside codes, got some";
   failure = find_output_failure(sm90_outputs(problem.a.dtype, problem.b.dtype),
                                 sm90_addends(problem.a.dtype, problem.b.dtype), problem);
   return failure.empty() ? find_sm90_scale_failure(problem) : failure;

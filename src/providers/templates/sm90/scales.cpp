@@ -89,8 +89,6 @@ std::string find_code_scale_failure(const GemmProblem& problem) {
     return fmt::format("{}: expected none, got one", operation::table_name(is_a));
   if (companions.order != ElementOrder::strided)
     return "order: expected strided elements, got prepared ones";
-  if (problem.groups)
-    return "groups: expected none beside codes with scales of blocks along k, got some";
   const abi::CompanionTypes types = companion_types(kernel::companion_rules(companions));
   const auto code = static_cast<abi::DType>(is_a ? problem.a.dtype : problem.b.dtype);
   if (!abi::accepts_zero_point(code, types))

@@ -229,6 +229,9 @@ TEST_F(Sm90Mixed, what_no_kernel_takes_is_refused_by_name) {
             std::string::npos);
   EXPECT_NE(failed("gemm 64x64x64 a=bf16 b=u4:c table_b=nf4.bf16 out=bf16").find("table"),
             std::string::npos);
+  EXPECT_NE(
+      failed("grouped_gemm 512x64x128 groups=16 a=bf16 b=e4m3:c out=bf16").find("groups: expected"),
+      std::string::npos);
   EXPECT_NE(failed("conv2d_fprop 1x8x8x64 k=64 r=3 s=3 a=bf16 b=e4m3 out=bf16").find("types"),
             std::string::npos);
 }
