@@ -123,8 +123,8 @@ std::string refuse_programs(const GemmProblem& problem) {
 
 namespace {
 
-constexpr std::size_t digest_length = 12;
-constexpr std::size_t suffix_length = 3 + digest_length;
+constexpr std::size_t program_digest_length = 12;
+constexpr std::size_t program_suffix_length = 3 + program_digest_length;
 
 std::string suffix_of(std::string_view tag, EpilogueId program) {
   return program == default_epilogue ? std::string{} : std::string(tag) + digest(program);
@@ -132,11 +132,12 @@ std::string suffix_of(std::string_view tag, EpilogueId program) {
 
 // Removes "TAG0123456789ab"; nullopt for an unknown digest.
 std::optional<EpilogueId> take_suffix(std::string_view& name, std::string_view tag) {
-  if (name.size() < suffix_length || !name.substr(name.size() - suffix_length).starts_with(tag))
+  if (name.size() < program_suffix_length ||
+      !name.substr(name.size() - program_suffix_length).starts_with(tag))
     return default_epilogue;
-  const EpilogueId found = find_epilogue(name.substr(name.size() - digest_length));
+  const EpilogueId found = find_epilogue(name.substr(name.size() - program_digest_length));
   if (found == default_epilogue) return std::nullopt;
-  name.remove_suffix(suffix_length);
+  name.remove_suffix(program_suffix_length);
   return found;
 }
 

@@ -56,7 +56,7 @@ Tensor view_input(const std::string& name, bool is_a, const Tensor& tensor,
     refuse(name,
            fmt::format("a shape that broadcasts to {}, here ({}, {}, {})", operand_shape(is_a),
                        shape[0], shape[1], shape[2]),
-           shape_text(tensor),
+           operation::shape_text(tensor),
            is_a ? "(M, 1) is a value for every row, (K,) one for every k"
                 : "(K, 1) is a value for every k, (N,) one for every column");
   return with_strides(tensor, shape, strides);
