@@ -102,8 +102,11 @@ inline GemmProblem imaginary_problem(const ConvCase& conv, ConvKind kind,
 // one in so many.
 inline bool is_run(const GemmProblem& problem, const NastyConvolution& nasty, Draw& draw,
                    int one_in) {
-  const bool has_many_pixels = nasty.elements() > 5e5;  // little work for each
-  const double most_flops = (is_soak() ? 1e8 : 4e6) * (has_many_pixels ? 5 : 1);
+  // Little work for each of many pixels; in a wgrad one block may add up all of them, and the
+  // emulator ends a block after 2^28 instructions.
+  const bool are_many_blocks =
+      nasty.elements() > 5e5 && problem.convolution->kind != ConvKind::wgrad;
+  const double most_flops = (is_soak() ? 1e8 : 4e6) * (are_many_blocks ? 5 : 1);
   return (is_soak() || draw.below(one_in) == 0) && problem.flops() <= most_flops;
 }
 
