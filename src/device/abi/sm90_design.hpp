@@ -298,6 +298,14 @@ constexpr bool is_promoted(const Sm90Design& design) {
          scales_products(design);
 }
 
+/// True if promoted accumulators are registers that PTX declares (mma/wgmma.cuh, TotalSums), not
+/// values of C++, which scales, and blocks that split k, take.
+GEMMERY_HOST_DEVICE
+constexpr bool totals_registers(const Sm90Design& design) {
+  return is_promoted(design) && !has_scales(design) && design.split_k == 1 &&
+         design.split == SplitMode::none;
+}
+
 /// Registers that hold accumulators: twice as many if they are promoted.
 GEMMERY_HOST_DEVICE
 constexpr int held_registers(const Sm90Design& design) {

@@ -107,7 +107,8 @@ constexpr bool has_stated_results(const Sm90Design& design) {
 GEMMERY_HOST_DEVICE
 constexpr bool states_results(const Sm90Design& design) {
   const bool are_in_registers =
-      design.split_k == 1 && (!is_promoted(design) || design.split != SplitMode::none);
+      design.split_k == 1 &&
+      (!is_promoted(design) || design.split != SplitMode::none || totals_registers(design));
   return are_in_registers && has_stated_results(design) && !design.has_any_c &&
          !design.has_adjacent_rows &&
          (sixteens_together(design) > 1 || staging_columns(design) == 16);

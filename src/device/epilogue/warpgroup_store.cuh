@@ -248,7 +248,8 @@ class WarpgroupStore {
       const int first = group * together;
       unsigned results[together][Writer::words];
       if constexpr (states_results) {
-        state_results(results, (index * staging_tiles + staging) * groups + group, block);
+        state_results<Sums::first_block>(results,
+                                         (index * staging_tiles + staging) * groups + group, block);
       } else {
 #pragma unroll
         for (int at = 0; at < together; ++at)
@@ -264,16 +265,17 @@ class WarpgroupStore {
 
   /// Computes the results of a group of columns in one statement. Groups count through all blocks
   /// of rows; PTX text names registers, so one candidate remains once loops are unrolled.
-  template <int candidate = 0, class Block>
+  template <int first_block, int candidate = 0, class Block>
   __device__ __forceinline__ static void state_results(unsigned (&results)[together][Writer::words],
                                                        int group, const Block& block) {
     constexpr int per_block = staging_tiles * groups;
     if (group == candidate) {
       constexpr int of_block = candidate % per_block;
-      block.template state_results<candidate / per_block, of_block * registers_together,
-                                   of_block * together * 16>(&results[0][0]);
+      block.template state_results<first_block + candidate / per_block,
+                                   of_block * registers_together, of_block * together * 16>(
+          &results[0][0]);
     } else if constexpr (candidate + 1 < per_block * abi::blocks_per_consumer(design)) {
-      state_results<candidate + 1>(results, group, block);
+      state_results<first_block, candidate + 1>(results, group, block);
     }
   }
 

@@ -377,6 +377,7 @@ __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
   const unsigned warpgroup = ptx::same_in_warp(threadIdx.x / abi::warpgroup_threads);
   constexpr abi::RegisterBudget registers = abi::register_budget(design);
   WgmmaSums<design>::declare();
+  if constexpr (abi::totals_registers(design)) TotalSums<design>::declare();
   gemm.prepare([&] { initialize_finish(behind); });
   if (warpgroup == 0) {
     if constexpr (registers.producer > 0) ptx::setmaxnreg_dec<registers.producer>();

@@ -159,8 +159,8 @@ class Sm90Mainloop {
     }
   }
 
-  /// The same for promoted accumulators, which are C++ values: the products of each stage are added
-  /// to them. While one consumer adds, the tensor cores multiply for another.
+  /// The same for promoted accumulators: the products of each stage are added to them. While one
+  /// consumer adds, the tensor cores multiply for another.
   __device__ __forceinline__ Stage multiply_promoted(Cursor& cursor, unsigned consumer,
                                                      unsigned k_blocks, unsigned depth,
                                                      Sums& sums) const {

@@ -54,6 +54,7 @@ struct WgmmaSums {
   static constexpr int blocks = WarpgroupSums<design>::blocks;
   static constexpr int per_block = WarpgroupSums<design>::per_block;
   static constexpr bool are_registers = true;
+  static constexpr int first_block = 0;
 
   /// Called once, at the beginning of the kernel.
   template <int row = 0>
@@ -64,13 +65,13 @@ struct WgmmaSums {
 
   /// Reads the part-th `count` registers of a block of rows. PTX text names them, so `row` and
   /// `part` must be constants once loops are unrolled: then one candidate remains.
-  template <int count, int candidate = 0>
+  template <int count, int first_block = 0, int candidate = 0>
   __device__ __forceinline__ static void read(Register (&values)[count], int row, int part) {
     constexpr int parts = per_block / count;
     if (row * parts + part == candidate) {
-      read_from<candidate / parts, candidate % parts * count>(values);
+      read_from<first_block + candidate / parts, candidate % parts * count>(values);
     } else if constexpr (candidate + 1 < blocks * parts) {
-      read<count, candidate + 1>(values, row, part);
+      read<count, first_block, candidate + 1>(values, row, part);
     }
   }
 
@@ -144,16 +145,58 @@ struct PromotedSums : WarpgroupSums<design> {
   }
 };
 
+/// The same in registers that PTX declares, beside those that wgmmas write: as blocks of rows after
+/// theirs. No value of C++ carries them through the loop over k.
+template <const abi::Sm90Design& design>
+struct TotalSums {
+  using Products = WgmmaSums<design>;
+  using Register = typename Products::Register;
+  static constexpr int blocks = Products::blocks;
+  static constexpr int per_block = Products::per_block;
+  static constexpr bool are_registers = true;
+  static constexpr int first_block = blocks;
+
+  template <int row = 0>
+  __device__ __forceinline__ static void declare() {
+    ptx::declare_sums<first_block + row, per_block>();
+    if constexpr (row + 1 < blocks) declare<row + 1>();
+  }
+
+  __device__ __forceinline__ static void take() { update<true>(); }
+  __device__ __forceinline__ static void add() { update<false>(); }
+
+  template <int count>
+  __device__ __forceinline__ static void read(Register (&values)[count], int row, int part) {
+    Products::template read<count, first_block>(values, row, part);
+  }
+
+ private:
+  static constexpr int together = per_block % 16 == 0 ? 16 : 8;  // in one statement
+
+  template <bool takes, int row = 0, int first = 0>
+  __device__ __forceinline__ static void update() {
+    if constexpr (takes)
+      ptx::copy_sums<first_block + row, row, first, together>();
+    else
+      ptx::add_sums<first_block + row, row, first, together>();
+    if constexpr (first + together < per_block)
+      update<takes, row, first + together>();
+    else if constexpr (row + 1 < blocks)
+      update<takes, row + 1>();
+  }
+};
+
 /// The form in which a consumer passes its accumulators to the epilogue. registers: wgmma's
 /// registers; the epilogue reads few at a time, so the compiler keeps few of them alive. values:
 /// C++ values, which blocks of a cluster exchange. promoted: promoted accumulators, which are C++
 /// values. promoted_registers: promoted accumulators, copied back to wgmma's registers for the
-/// exchange through the workspace.
-enum class SumsForm : unsigned char { registers, values, promoted, promoted_registers };
+/// exchange through the workspace. totals: promoted accumulators in registers of their own.
+enum class SumsForm : unsigned char { registers, values, promoted, promoted_registers, totals };
 
 GEMMERY_HOST_DEVICE
 constexpr SumsForm sums_form(const abi::Sm90Design& design) {
   if (!abi::is_promoted(design)) return design.split_k > 1 ? SumsForm::values : SumsForm::registers;
+  if (abi::totals_registers(design)) return SumsForm::totals;
   const bool is_in_cluster = design.split == abi::SplitMode::none || design.split_k > 1;
   return is_in_cluster ? SumsForm::promoted : SumsForm::promoted_registers;
 }
@@ -172,9 +215,14 @@ struct ConsumerSums<design, SumsForm::promoted> : PromotedSums<design> {
   __device__ static void fetch() {}
 };
 template <const abi::Sm90Design& design>
+struct ConsumerSums<design, SumsForm::totals> : TotalSums<design> {
+  __device__ static void fetch() {}
+};
+template <const abi::Sm90Design& design>
 struct ConsumerSums<design, SumsForm::promoted_registers> : PromotedSums<design> {
   using Registers = WgmmaSums<design>;
   static constexpr bool are_registers = true;
+  static constexpr int first_block = 0;
   __device__ __forceinline__ void fetch() { Registers::write(*this); }
 
   template <int count>

@@ -131,6 +131,36 @@ __device__ __forceinline__ void clear_sums(const bool (&are_cleared)[4]) {
       "n"(block), "n"(first), "n"(first + 1), "n"(first + 2), "n"(first + 3));
 }
 
+#define GEMMERY_EIGHT_NUMBERS(first)                                                  \
+  "n"(first), "n"((first) + 1), "n"((first) + 2), "n"((first) + 3), "n"((first) + 4), \
+      "n"((first) + 5), "n"((first) + 6), "n"((first) + 7)
+#define GEMMERY_EIGHT(step, a, b, c, d, e, f, g, h) \
+  step(a) step(b) step(c) step(d) step(e) step(f) step(g) step(h)
+#define GEMMERY_COPY_SUM(at) "mov.b32 sum%0_%" #at ", sum%1_%" #at ";\n"
+#define GEMMERY_ADD_SUM(at) "add.rn.f32 sum%0_%" #at ", sum%0_%" #at ", sum%1_%" #at ";\n"
+#define GEMMERY_UPDATE_SUMS(name, step)                                                        \
+  template <int to, int from, int first, int count>                                            \
+  __device__ __forceinline__ void name() {                                                     \
+    if constexpr (count == 16) {                                                               \
+      asm volatile(GEMMERY_EIGHT(step, 2, 3, 4, 5, 6, 7, 8, 9)                                 \
+                       GEMMERY_EIGHT(step, 10, 11, 12, 13, 14, 15, 16, 17)::"n"(to),           \
+                   "n"(from), GEMMERY_EIGHT_NUMBERS(first), GEMMERY_EIGHT_NUMBERS(first + 8)); \
+    } else {                                                                                   \
+      static_assert(count == 8);                                                               \
+      asm volatile(GEMMERY_EIGHT(step, 2, 3, 4, 5, 6, 7, 8, 9)::"n"(to), "n"(from),            \
+                   GEMMERY_EIGHT_NUMBERS(first));                                              \
+    }                                                                                          \
+  }
+/// Copies or adds accumulators of float32 from the first-th register on, from one block to another.
+/// No wgmma may be adding to either.
+GEMMERY_UPDATE_SUMS(copy_sums, GEMMERY_COPY_SUM)
+GEMMERY_UPDATE_SUMS(add_sums, GEMMERY_ADD_SUM)
+#undef GEMMERY_UPDATE_SUMS
+#undef GEMMERY_ADD_SUM
+#undef GEMMERY_COPY_SUM
+#undef GEMMERY_EIGHT
+#undef GEMMERY_EIGHT_NUMBERS
+
 /// accumulators of `block` (+)= a b for 64 rows and 32 bytes of k, with a and b by their
 /// descriptors. `is_a_turned`: m is adjacent instead of k (`is_b_turned`: n). Previous accumulators
 /// are kept only if `keeps_d` is not 0. No "memory" clobber: wgmma_fence and wgmma_wait_group bound

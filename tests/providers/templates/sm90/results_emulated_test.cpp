@@ -30,6 +30,8 @@ struct Operands {
 };
 constexpr Operands of_codes{
     DType::float8_e4m3fn, DType::float32, Math::fp8_fast, {0xb8, 0, 0x38}, "acc-f32_wgmma-fast"};
+constexpr Operands of_promoted{
+    DType::float8_e4m3fn, DType::float32, Math::native, {0xb8, 0, 0x38}, "acc-f32_wgmma-promoted"};
 constexpr Operands of_integers{DType::int8, DType::int32, Math::native, {0xff, 0, 1}, "acc-s32"};
 constexpr Operands of_halves{
     DType::float16, DType::float16, Math::native, {0xbc00, 0, 0x3c00}, "acc-f16"};
@@ -131,6 +133,11 @@ TEST_F(Sm90Results, of_float32_accumulators_are_those_of_values) {
       of_codes,
       {DType::float32, DType::float16, DType::bfloat16, DType::float8_e4m3fn, DType::float8_e5m2},
       {DType::float32, DType::float16, DType::bfloat16, DType::float8_e4m3fn, DType::float8_e5m2});
+}
+
+TEST_F(Sm90Results, of_promoted_accumulators_are_those_of_values) {
+  compare_all(of_promoted, {DType::float32, DType::bfloat16, DType::float8_e5m2},
+              {DType::bfloat16});
 }
 
 TEST_F(Sm90Results, of_int32_accumulators_are_those_of_values) {
