@@ -116,7 +116,7 @@ OperandProgram import_program(nb::handle given, const std::string& letter,
       tensors.push_back(import_tensor(value, letter + "." + name));
       operands.push_back({name, tensors.back().view});
     } else {
-      operands.push_back({name, nb::cast<double>(value)});
+      operands.push_back({name, import_number(value, letter + "." + name)});
     }
   }
   return OperandProgram(program, std::move(operands));

@@ -101,16 +101,7 @@ PyEpilogueArguments bind_operands(nb::handle program, const nb::dict& operands) 
       bound.push_back({name, import_tensor(value, name)});
       continue;
     }
-    const double number = PyFloat_AsDouble(value.ptr());
-    if (number == -1 && PyErr_Occurred() != nullptr) {
-      const bool is_too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
-      PyErr_Clear();
-      throw nb::type_error((name + ": expected a tensor or a number" +
-                            (is_too_large ? " that float64 holds, got a larger " : ", got ") +
-                            class_name(value))
-                               .c_str());
-    }
-    bound.push_back({name, number});
+    bound.push_back({name, import_number(value, name)});
   }
   return {to_program(program), std::move(given), std::move(bound)};
 }

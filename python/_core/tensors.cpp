@@ -469,4 +469,15 @@ ImportedTensor import_tensor(nb::handle object, std::string_view role) {
 
 bool is_tensor_like(nb::handle object) { return facts_of(object).producer != Producer::none; }
 
+double import_number(nb::handle object, std::string_view role) {
+  const double number = PyFloat_AsDouble(object.ptr());
+  if (number != -1 || PyErr_Occurred() == nullptr) return number;
+  const bool is_too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
+  PyErr_Clear();
+  throw nb::type_error((std::string(role) + ": expected a tensor or a number" +
+                        (is_too_large ? " that float64 holds, got a larger " : ", got ") +
+                        class_name(object))
+                           .c_str());
+}
+
 }  // namespace gemmery::python

@@ -75,6 +75,9 @@ ImportedTensor import_tensor(nb::handle object, std::string_view role);
 // Whether `object` is a tensor rather than a number.
 bool is_tensor_like(nb::handle object);
 
+// The number of an object that is no tensor. Throws TypeError that names `role`.
+double import_number(nb::handle object, std::string_view role);
+
 // Allocates the library's memory, packed in the order of `strides` if they are given.
 ImportedTensor allocate(std::span<const std::int64_t> shape, DType dtype, Device device,
                         std::span<const std::int64_t> strides = {});

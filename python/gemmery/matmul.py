@@ -80,6 +80,8 @@ def _result_dtype(a: Any, b: Any, out_dtype: Any) -> Any:
     others = [operand for operand in (a, b) if not isinstance(operand, ScaledOperand)]
     if out_dtype is not None or len(others) == 2:
         return out_dtype
+    if not others and all(operand._program is not None and _dtype_of(operand.quantized).bits >= 16 for operand in (a, b)):
+        return None
     if not others or _dtype_of(others[0]).bits < 16:
         raise TypeError("matmul: out_dtype: expected the type of the result, which scales do not tell, got None")
     is_own = hasattr(others[0], "dtype") and _framework(others[0]) == _framework(_elements(a))

@@ -55,8 +55,12 @@ std::string_view in_words_of(ProductOperand operand, std::string_view word) {
   return word == epilogue_names.value ? names.value : word;
 }
 
-// The same in an error.
-std::string error_words(std::string_view text, ProductOperand operand) {
+// The same in an error, where accum is "the product" and a is "the element".
+std::string error_words(std::string_view error, ProductOperand operand) {
+  constexpr std::string_view role = "accum is the product";
+  std::string text(error);
+  if (const std::size_t at = text.find(role); at != std::string::npos)
+    text.replace(at, role.size(), "accum is the element");
   return replace_words(text, [&](std::string_view word) {
     if (word == "epilogue") return std::string_view("program");
     if (word == "out") return std::string_view("the product");

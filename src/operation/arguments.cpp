@@ -252,11 +252,12 @@ std::string_view without_prefix(std::string_view name) {
   return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
 }
 
-std::string list_names(const std::vector<EpilogueOperand>& operands, bool numbers) {
+std::string list_names(const std::vector<EpilogueOperand>& operands, bool numbers,
+                       std::string_view prefix = {}) {
   std::string text;
   for (const EpilogueOperand& operand : operands) {
     if (std::holds_alternative<double>(operand.value) == numbers)
-      text += ", \"" + operand.name + "\"";
+      text += ", \"" + std::string(prefix) + operand.name + "\"";
   }
   return text;
 }
@@ -395,9 +396,12 @@ void GemmArguments::set_own_scalar(std::string_view name, double value) {
     *number = value;
     return;
   }
-  const std::string known = list_names(epilogue_operands_, true);
+  std::string known = list_names(epilogue_operands_, true);
+  for (const bool is_a : {true, false})
+    known += list_names((is_a ? a_companions_ : b_companions_).program_operands, true,
+                        is_a ? "a." : "b.");
   refuse("set_scalar",
-         known.empty() ? "an epilogue with numbers" : "one of its numbers: " + known.substr(2),
+         known.empty() ? "a program with numbers" : "one of the numbers: " + known.substr(2),
          "\"" + std::string(name) + "\"",
          problem_.epilogue == default_epilogue
              ? "set_scalars sets alpha and beta of the default program"

@@ -359,6 +359,8 @@ ProblemLine assemble(const Word& kind, GemmProblem given, const Fields& fields) 
   operation::check_companions(line.problem);
   operation::check_scale_words(line.problem);
   if (line.problem.groups) operation::check_groups(line.problem);
+  // Names of kernels with scales in the epilogue have the digest of a program, which is known now.
+  static_cast<void>(operation::with_scaled_sums(line.problem));
   return line;
 }
 

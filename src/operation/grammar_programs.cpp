@@ -80,13 +80,15 @@ constexpr Letters letters_of_out{'m', 'n'};
 
 void check_dims(const BoundName& bound, bool is_a) {
   const std::size_t begin = bound.value.find('[');
-  if (begin == std::string::npos) return;
+  const std::size_t end = bound.value.find(']');
+  if (begin == std::string::npos || end == std::string::npos) return;
+  std::string_view dims = std::string_view(bound.value).substr(begin + 1, end - begin - 1);
+  if (dims.starts_with("l,")) dims.remove_prefix(2);
   const Letters own = letters_of(is_a);
-  const std::string_view inner = std::string_view(bound.value).substr(begin);
-  const char other = is_a ? 'n' : 'm';
-  if (inner.substr(0, inner.find(']')).find(other) == std::string_view::npos) return;
-  refuse(bound.word,
-         fmt::format("[{0}], [{1}], [1], [{0},{1}], or the same with l,", own.rows, own.columns));
+  const std::string rows(1, own.rows), columns(1, own.columns);
+  if (dims == rows || dims == columns || dims == "1" || dims == rows + ',' + columns) return;
+  refuse(bound.word, fmt::format("[{0}], [{1}], [1], [{0},{1}], or the same with l, as in [l,{1}]",
+                                 own.rows, own.columns));
 }
 
 EpilogueMatrix read_matrix_of(const BoundName& bound, bool is_a, const GemmProblem& problem) {

@@ -358,6 +358,7 @@ TEST(OperandProgramText, refuses_what_an_operand_cannot_be) {
   refuse("def f(a):\n  A = a\n  peak = a * 2\n  return A, peak", "a further result, peak");
   refuse("A = a * gate", "program_a operand gate: expected a tensor or a number");
   refuse("lambda accum: accum", "one of the parameters a and b");
+  refuse("a = 2; A = a", "a is the element; give the value another name");
 }
 
 TEST(OperandProgramLines, are_refused_by_name) {
@@ -365,6 +366,8 @@ TEST(OperandProgramLines, are_refused_by_name) {
   expect_refusal("gemm 8x8x8 a=f16 program_a=\"A = a * gate\"", "a field a.gate=");
   expect_refusal("gemm 8x8x8 a=f16 program_a=\"A = a * gate\" gate=f16[m,n]", "[m], [k], [1]");
   expect_refusal("gemm 8x8x8 a=f16 program_a=\"A = a * gate\" a.gat=f16", "a name of program_a");
+  expect_refusal("gemm 8x8x8 a=f16 program_a=\"A = a * t\" t=f16[k,m]", "[m], [k], [1], [m,k]");
+  expect_refusal("gemm 8x8x8 a=f16 program_b=\"B = b * t\" t=f16[l]", "[k], [n], [1], [k,n]");
   expect_refusal("gemm 8x8x8 a=f16 b.gate=f16", "a field program_b=");
   expect_refusal("gemm 8x8x8 a=f16 program_a=\"A = a * t\" program_b=\"B = b * t\" t=f16",
                  "a prefix where several programs");
@@ -390,6 +393,18 @@ TEST(OperandProgramLines, have_an_identity_of_their_own) {
   EXPECT_EQ(problem("program_a=\"A = a * t\" t=f16[k]"),
             problem("program_a=\"A = t * a\" a.t=f16[k]"));
   EXPECT_GT(problem("program_a=\"A = a * t\" t=f16").bytes(), relu.bytes());
+}
+
+TEST(OperandProgramLines, have_kernels_whose_names_read_back) {
+  for (const char* const line : {"gemm 8x8x8 a=f64 b=s8 program_a=\"A = a * 2\" out=f32",
+                                 "gemm 8x8x8 a=s4 b=f64 program_a=\"A = a * 2\" out=f32",
+                                 "gemm 8x8x8 a=e4m3 b=u8 program_b=\"B = b - 128\" out=f16"}) {
+    const std::vector<RankedKernel> kernels =
+        get_kernels(parse_problem(line).problem, device_info(Device::cpu()));
+    EXPECT_FALSE(kernels.empty()) << line;
+    for (const RankedKernel& kernel : kernels)
+      EXPECT_EQ(find_kernel(kernel.name()), std::optional<Kernel>(kernel)) << kernel.name();
+  }
 }
 
 // Families without programs name the node that they cannot compute.

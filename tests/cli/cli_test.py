@@ -811,6 +811,16 @@ class Verify(unittest.TestCase):
         self.assertEqual(len(reports), len(fitting))
         self.assertTrue(all(report["passed"] and report["worst_ratio"] <= 1 for report in reports))
 
+    def test_takes_names_of_kernels_with_programs_and_scales(self):
+        for problem in (
+            "gemm 9x10x32 a=bf16 b=u8 out=f32 scale_b=f16[tensor]",
+            "gemm 9x10x32 a=s8 b=f16 out=f32 scale_a=f32[row] epilogue='D = relu(accum)'",
+            "gemm 9x10x32 a=f64 b=s8 out=f32 program_b='B = b - 8' epilogue='D = relu(accum)'",
+        ):
+            for kernel in json_lines(run("list", "--device", "cpu", "--json", problem).stdout):
+                done = run("verify", "--device", "cpu", "--kernel", kernel["kernel_name"], problem)
+                self.assertEqual(done.returncode, SERVED, done.stderr + done.stdout)
+
     def test_a_line_end_is_a_statements_end(self):
         for words in (("a=f32", "epilogue=x=accum\nD=relu(x)"), ("a=f32\r",), ("a=f32\nb=f32",), ("a=f32\n",)):
             done = run("verify", "--device", "cpu", "gemm", "9x10x11", *words)

@@ -85,3 +85,17 @@ def test_what_operands_cannot_be_is_refused_by_name(rng):
         gemmery.GemmArguments(gemmery.OperandProgram("A = a * gate", x, gate=np.ones(3, np.float32)), w, out)
     with pytest.raises(gemmery.InvalidArgumentError, match="without a program"):
         gemmery.OperandProgram("A = a", gemmery.OperandProgram("A = a", x))
+
+
+def test_programs_of_both_operands_give_the_type_of_both(rng):
+    x, w = integers(rng, 4, 8), integers(rng, 8, 3)
+    doubled, cut = gemmery.OperandProgram("A = 2 * a", x), gemmery.OperandProgram("B = relu(b)", w)
+    out = gemmery.matmul(doubled, cut)
+    assert out.dtype == np.float32
+    assert (out == 2 * x @ np.maximum(w, 0)).all()
+
+
+@pytest.mark.parametrize("value", ["x", None, [1, 2], 1j, 10**400])
+def test_operands_of_another_kind_are_refused_by_name(rng, value):
+    with pytest.raises(TypeError, match=r"a\.gate: expected a tensor or a number"):
+        gemmery.matmul(gemmery.OperandProgram("A = a * gate", integers(rng, 4, 8), gate=value), integers(rng, 8, 3))

@@ -35,11 +35,12 @@ constexpr std::array outputs{DType::float64,  DType::float32,       DType::float
 // The types of out that C does not have: only programs store them.
 constexpr bool is_packed_output(DType dtype) { return dtype == DType::float4_e2m1fn; }
 
-// Products that only operands with scales have: integers times floats, and integers that scales or
-// zero points turn into floats.
+// Products that only operands with scales or programs have: integers times floats, and integers
+// that these turn into floats.
 bool is_legal_scaled(const ProductTypes& types) {
   const auto is_byte = [](DType dtype) { return is_integer(dtype) && bit_width(dtype) <= 8; };
   const auto is_narrow = [&](DType dtype) {
+    if (dtype == DType::float64) return types.accumulator == DType::float64;
     return is_byte(dtype) || std::ranges::find(narrow_floats, dtype) != narrow_floats.end();
   };
   return (is_byte(types.a) || is_byte(types.b)) && is_narrow(types.a) && is_narrow(types.b) &&
