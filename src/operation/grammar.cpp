@@ -374,9 +374,9 @@ std::string epilogue_text(const ProblemLine& line) {
   std::size_t number = 0;
   for (std::size_t i = 0; i < rules.operands.size(); ++i) {
     const EpilogueOperandRule& rule = rules.operands[i];
-    text += is_field_name(rule.name, problem.groups.has_value(), problem.convolution.has_value())
-                ? " epilogue."
-                : " ";
+    const bool is_field =
+        is_field_name(rule.name, problem.groups.has_value(), problem.convolution.has_value());
+    text += is_field || grammar::is_program_operand(problem, rule.name) ? " epilogue." : " ";
     text += rule.name + "=";
     text += rule.is_number
                 ? number_text(problem, number < line.numbers.size() ? line.numbers[number] : 1)

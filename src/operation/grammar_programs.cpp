@@ -213,6 +213,14 @@ std::string programs_text(const ProblemLine& line) {
          program_text(line.problem, false, line.b_numbers);
 }
 
+bool is_program_operand(const GemmProblem& problem, std::string_view name) {
+  const auto is_of = [&](bool is_a) {
+    const auto& program = operation::program_of(problem, is_a);
+    return program && has_name(rules_of(program->id).program, name);
+  };
+  return is_of(true) || is_of(false);
+}
+
 // --- numbers ------------------------------------------------------------------------------------
 
 double read_number(const Word& word, std::string_view text) {

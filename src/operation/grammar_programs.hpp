@@ -47,6 +47,9 @@ void apply_programs(const Word& kind, const ProgramsWords& words, ProblemLine& l
 
 std::string programs_text(const ProblemLine& line);
 
+// True if the program of A or B has an operand of this name.
+bool is_program_operand(const GemmProblem& problem, std::string_view name);
+
 // A binding to a number: "0.5", or "f32:scalar" for one that is given later.
 std::optional<double> read_scalar(const Word& word, std::string_view value);
 double read_number(const Word& word, std::string_view text);

@@ -395,6 +395,18 @@ TEST(OperandProgramLines, have_an_identity_of_their_own) {
   EXPECT_GT(problem("program_a=\"A = a * t\" t=f16").bytes(), relu.bytes());
 }
 
+TEST(OperandProgramLines, read_back_where_the_epilogue_has_the_same_names) {
+  for (const char* const epilogue : {"D = accum * g", "g = accum * 2; D = accum"}) {
+    const ProblemLine line = parse_problem(
+        "gemm 8x4x16 a=f32 program_a=\"A = a * g\" a.g=0.5 program_b=\"B = b + h\" "
+        "b.h=f32[k] epilogue.g=f32[m,n] epilogue=\"" +
+        std::string(epilogue) + "\"");
+    const ProblemLine again = parse_problem(to_string(line));
+    EXPECT_EQ(again.problem, line.problem) << to_string(line);
+    EXPECT_EQ(to_string(again), to_string(line));
+  }
+}
+
 TEST(OperandProgramLines, have_kernels_whose_names_read_back) {
   for (const char* const line : {"gemm 8x8x8 a=f64 b=s8 program_a=\"A = a * 2\" out=f32",
                                  "gemm 8x8x8 a=s4 b=f64 program_a=\"A = a * 2\" out=f32",
