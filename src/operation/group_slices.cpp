@@ -147,11 +147,7 @@ Tensor part_of(const Tensor& view, const Part& part) {
                 shape, strides, view.device());
 }
 
-// The range of a slice in M, N and K.
-struct Box {
-  std::int64_t row = 0, column = 0, depth = 0;
-  std::int64_t m = 0, n = 0, k = 0;
-};
+using Box = GroupSlicer::Box;
 
 Box box_of(const GemmProblem& problem, const GroupSlice& slice) {
   Box box{.m = problem.m, .n = problem.n, .k = problem.k};
@@ -273,36 +269,27 @@ std::vector<Gap> find_gaps(std::vector<GroupSlice> slices, std::int64_t extent) 
   return gaps;
 }
 
-GemmArguments GroupSlicer::operator()(const GroupSlice& slice) const {
-  const GemmProblem& problem = arguments_.problem_;
-  if (problem.groups->sizes == GroupSizes::list)
-    return arguments_.groups_->list[static_cast<std::size_t>(slice.group)];
-  const Box box = box_of(problem, slice);
-  const auto part = [&](const Tensor& view, Part where) {
-    where.batch = batch_in(view, slice.group);
-    return part_of(view, where);
+// Leaves the operands and results of a box; the epilogue's operands are still those of all.
+void GroupSlicer::take_box(GemmArguments& own, const Box& box, std::int64_t batch) {
+  const std::int64_t all_k = own.problem_.k;
+  const auto take = [&](Tensor& view, Part part) {
+    part.batch = batch_in(view, batch);
+    view = part_of(view, part);
   };
   const Part part_of_a{
-      .batch = slice.group, .row = box.row, .column = box.depth, .rows = box.m, .columns = box.k};
-  const Part part_of_b{.batch = slice.group,
-                       .row = box.depth,
-                       .column = box.column,
-                       .rows = box.k,
-                       .columns = box.n};
-  GemmArguments own = arguments_;
-  own.groups_.reset();
-  own.a_ = part(own.a_, part_of_a);
-  own.b_ = part(own.b_, part_of_b);
-  own.out_ =
-      part(own.out_, {.row = box.row, .column = box.column, .rows = box.m, .columns = box.n});
-  if (own.c_) *own.c_ = addend_part(*own.c_, box, slice.group);
-  own.a_companions_ = companion_part(own.a_companions_, own.problem_.a_companions, slice.group);
-  own.b_companions_ = companion_part(own.b_companions_, own.problem_.b_companions, slice.group);
+      .batch = batch, .row = box.row, .column = box.depth, .rows = box.m, .columns = box.k};
+  const Part part_of_b{
+      .batch = batch, .row = box.depth, .column = box.column, .rows = box.k, .columns = box.n};
+  take(own.a_, part_of_a);
+  take(own.b_, part_of_b);
+  take(own.out_, {.row = box.row, .column = box.column, .rows = box.m, .columns = box.n});
+  if (own.c_) *own.c_ = addend_part(*own.c_, box, batch);
+  own.a_companions_ = companion_part(own.a_companions_, own.problem_.a_companions, batch);
+  own.b_companions_ = companion_part(own.b_companions_, own.problem_.b_companions, batch);
   take_program_part(own.a_companions_, own.problem_.a_companions, part_of_a);
   take_program_part(own.b_companions_, own.problem_.b_companions, part_of_b);
-  set_origin(own.a_companions_, box.row, box.depth, problem.k);
-  set_origin(own.b_companions_, box.column, box.depth, problem.k);
-  own.problem_.groups.reset();
+  set_origin(own.a_companions_, box.row, box.depth, all_k);
+  set_origin(own.b_companions_, box.column, box.depth, all_k);
   own.problem_.l = 1;
   own.problem_.m = box.m;
   own.problem_.n = box.n;
@@ -311,6 +298,34 @@ GemmArguments GroupSlicer::operator()(const GroupSlice& slice) const {
   own.problem_.b = matrix_type(own.b_);
   own.problem_.out = matrix_type(own.out_);
   if (own.c_) own.problem_.c = matrix_type(*own.c_);
+}
+
+GemmArguments GroupSlicer::row_of(const GemmArguments& arguments, std::int64_t batch,
+                                  std::int64_t row) {
+  const GemmProblem& problem = arguments.problem_;
+  GemmArguments own = arguments;
+  take_box(own, {.row = row, .m = 1, .n = problem.n, .k = problem.k}, batch);
+  for (std::size_t i = 0; i < own.epilogue_operands_.size(); ++i) {
+    auto* const tensor = std::get_if<Tensor>(&own.epilogue_operands_[i].value);
+    if (tensor == nullptr) continue;
+    *tensor = part_of(*tensor, {.batch = batch_in(*tensor, batch),
+                                .row = tensor->extent(1) == 1 ? 0 : row,
+                                .rows = 1,
+                                .columns = tensor->extent(2)});
+    own.problem_.epilogue_operands[i].batch_stride = 0;
+  }
+  return own;
+}
+
+GemmArguments GroupSlicer::operator()(const GroupSlice& slice) const {
+  const GemmProblem& problem = arguments_.problem_;
+  if (problem.groups->sizes == GroupSizes::list)
+    return arguments_.groups_->list[static_cast<std::size_t>(slice.group)];
+  const Box box = box_of(problem, slice);
+  GemmArguments own = arguments_;
+  own.groups_.reset();
+  own.problem_.groups.reset();
+  take_box(own, box, slice.group);
   for (std::size_t i = 0; i < own.epilogue_operands_.size(); ++i) {
     auto& [operand, value, layout] = own.epilogue_operands_[i];
     auto* const tensor = std::get_if<Tensor>(&value);

@@ -95,12 +95,23 @@ std::vector<Gap> find_gaps(std::vector<GroupSlice> slices, std::int64_t extent);
 // Makes the GEMMs of groups.
 class GroupSlicer {
  public:
+  // A range in M, N and K.
+  struct Box {
+    std::int64_t row = 0, column = 0, depth = 0;
+    std::int64_t m = 0, n = 0, k = 0;
+  };
+
   explicit GroupSlicer(const GemmArguments& arguments) : arguments_(arguments) {}
 
   // The GEMM of one group: l = 1, the group's extents, its part of every tensor.
   GemmArguments operator()(const GroupSlice& slice) const;
 
+  // The GEMM of one row of one matrix of a batch. Results that reduce rows keep their tensors.
+  static GemmArguments row_of(const GemmArguments& arguments, std::int64_t batch, std::int64_t row);
+
  private:
+  static void take_box(GemmArguments& own, const Box& box, std::int64_t batch);
+
   const GemmArguments& arguments_;
 };
 

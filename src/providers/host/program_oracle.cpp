@@ -11,13 +11,16 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "epilogue/addend.hpp"
 #include "epilogue/blocks.hpp"
 #include "epilogue/brief.hpp"
 #include "epilogue/evaluate.hpp"
 #include "epilogue/evaluate_interval.hpp"
+#include "operation/groups.hpp"
 #include "platform/parallel.hpp"
 #include "providers/host/block_places.hpp"
 #include "providers/host/epilogue_writer.hpp"
@@ -152,7 +155,9 @@ class Reductions {
 
 class ProgramComparison {
  public:
-  ProgramComparison(const GemmArguments& arguments, const DeclaredMath& declared)
+  // `unjudged`: results by the number of their operand.
+  ProgramComparison(const GemmArguments& arguments, const DeclaredMath& declared,
+                    std::span<const std::size_t> unjudged = {})
       : arguments_(arguments),
         problem_(arguments.problem()),
         declared_(declared),
@@ -167,8 +172,9 @@ class ProgramComparison {
     add_result(0, arguments.out(), "out");
     const auto& operands = arguments.epilogue_operands();
     for (std::size_t i = graph_.inputs.size(); i < operands.size(); ++i)
-      add_result(1 + i - graph_.inputs.size(), std::get<Tensor>(operands[i].value),
-                 operands[i].name);
+      if (std::ranges::find(unjudged, i) == unjudged.end())
+        add_result(1 + i - graph_.inputs.size(), std::get<Tensor>(operands[i].value),
+                   operands[i].name);
   }
 
   Comparison run() {
@@ -338,38 +344,12 @@ class ProgramComparison {
 
 // --- rows ---------------------------------------------------------------------------------------
 
-Tensor row_of(const Tensor& view, std::int64_t batch, std::int64_t row) {
-  const auto at = [](std::int64_t extent, std::int64_t index) { return extent == 1 ? 0 : index; };
-  const std::int64_t offset = storage_bytes(view.dtype(), at(view.extent(1), row) * view.stride(1));
-  const auto* const first =
-      static_cast<const std::byte*>(first_of(view, at(view.extent(0), batch)));
-  return Tensor(first + offset, view.dtype(), {1, 1, view.extent(2)}, {0, 0, view.stride(2)});
-}
-
-Tensor matrix_of_batch(const Tensor& view, std::int64_t batch) {
-  return Tensor(first_of(view, batch), view.dtype(), {1, view.extent(1), view.extent(2)},
-                {0, view.stride(1), view.stride(2)});
-}
-
 // True if a row of out contains everything that this result is made of.
 bool is_of_one_row(const EpilogueOperandRule& rule, const GemmProblem& problem) {
   if (rule.is_output && rule.block != epilogue::one_element)
     return rule.block.rows == 1 && rule.layout == ScaleLayout::strided;
   return !rule.is_output ||
          ((rule.varies_m || problem.m <= 1) && (rule.varies_l || problem.l <= 1));
-}
-
-EpilogueArguments epilogue_of_row(const GemmArguments& arguments, std::int64_t batch,
-                                  std::int64_t row) {
-  const EpilogueRules& rules = rules_of(arguments.problem().epilogue);
-  std::vector<EpilogueOperand> operands;
-  for (std::size_t i = 0; i < rules.operands.size(); ++i) {
-    if (!is_of_one_row(rules.operands[i], arguments.problem())) continue;
-    operands.push_back(arguments.epilogue_operands()[i]);
-    if (auto* const tensor = std::get_if<Tensor>(&operands.back().value))
-      *tensor = row_of(*tensor, batch, row);
-  }
-  return {rules.program, std::move(operands)};
 }
 
 // Rows cannot be judged one by one if a reduction within the program reaches over several.
@@ -387,12 +367,13 @@ void refuse_blocks_of_rows(const GemmProblem& problem) {
 
 Comparison check_program_row(const GemmArguments& arguments, const DeclaredMath& declared,
                              std::int64_t batch, std::int64_t row) {
-  GemmOptions options{.math = arguments.problem().math};
-  options.epilogue = epilogue_of_row(arguments, batch, row);
-  const GemmArguments one(row_of(arguments.a(), batch, row), matrix_of_batch(arguments.b(), batch),
-                          row_of(arguments.out(), batch, row), arguments.problem().accumulator,
-                          options);
-  Comparison comparison = compare_program_with_oracle(one, declared);
+  std::vector<std::size_t> unjudged;
+  const std::vector<EpilogueOperandRule>& operands =
+      rules_of(arguments.problem().epilogue).operands;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (!is_of_one_row(operands[i], arguments.problem())) unjudged.push_back(i);
+  const GemmArguments one = operation::GroupSlicer::row_of(arguments, batch, row);
+  Comparison comparison = ProgramComparison(one, declared, unjudged).run();
   if (comparison.first) {
     comparison.first->batch = batch;
     comparison.first->row = row;

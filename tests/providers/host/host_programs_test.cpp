@@ -490,5 +490,44 @@ TEST(ProgramOracle, samples_rows_of_problems_that_are_too_large) {
   EXPECT_EQ(sample.comparison.elements, 10 * 31);
 }
 
+// Scales of blocks along k belong to the rows that are judged, in either layout.
+TEST(ProgramOracle, sampled_rows_have_their_scales) {
+  std::mt19937_64 random(tests::random_seed());
+  constexpr int m = 33, n = 30, k = 96;
+  std::uniform_int_distribution<int> codes(-8, 7), exponents(120, 134);
+  std::vector<std::int8_t> a(std::size_t{m} * k), b(std::size_t{k} * n);
+  for (auto* const codes_of : {&a, &b})
+    for (std::int8_t& code : *codes_of) code = static_cast<std::int8_t>(codes(random));
+  std::vector<std::uint8_t> scales(128 * 4);
+  for (std::uint8_t& scale : scales) scale = static_cast<std::uint8_t>(exponents(random));
+  std::vector<float> factors(std::size_t{3} * 2, 0.5F), bias(n, 1.0F), out(std::size_t{m} * n);
+  for (float& factor : factors) factor = static_cast<float>(codes(random));
+  const auto of = [](auto& data, DType dtype, std::initializer_list<std::int64_t> shape) {
+    return Tensor(data.data(), dtype, std::vector<std::int64_t>(shape));
+  };
+  for (const bool is_swizzled : {true, false}) {
+    const Tensor scale = is_swizzled ? of(scales, DType::float8_e8m0fnu, {512})
+                                     : of(scales, DType::float8_e8m0fnu, {m, 3});
+    const ScaledOperand left(
+        of(a, DType::int8, {m, k}),
+        {{scale, {1, 32}, is_swizzled ? ScaleLayout::swizzled_128x4 : ScaleLayout::strided}});
+    const ScaledOperand right(
+        of(b, DType::int8, {k, n}),
+        {{of(factors, DType::float32, {3, 2}), {16, 32}, ScaleLayout::strided}});
+    const GemmArguments arguments(
+        left, right, of(out, DType::float32, {m, n}), DType::float32,
+        {.epilogue = EpilogueArguments("D = relu(accum) + bias",
+                                       {{"bias", of(bias, DType::float32, {n})}})});
+    const DeclaredMath declared{
+        .a = DType::float32, .b = DType::float32, .accumulator = DType::float32};
+    run_plain(arguments);
+    const RowSample sample = check_rows_of_program(arguments, declared, 10, 1);
+    EXPECT_EQ(sample.comparison.mismatches, 0) << is_swizzled;
+    EXPECT_EQ(sample.comparison.elements, 10 * n);
+    for (float& value : out) value *= 2;
+    EXPECT_GT(check_rows_of_program(arguments, declared, 10, 1).comparison.mismatches, 0);
+  }
+}
+
 }  // namespace
 }  // namespace gemmery::host
