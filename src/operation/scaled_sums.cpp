@@ -12,6 +12,7 @@
 #include "operation/companions.hpp"
 #include "operation/epilogue_operands.hpp"
 #include "operation/groups.hpp"
+#include "operation/matrix.hpp"
 #include "operation/refusal.hpp"
 
 namespace gemmery::operation {
@@ -79,7 +80,8 @@ epilogue::Program scaled_program(const GemmProblem& problem, const std::vector<S
 EpilogueMatrix matrix_of(const std::string& name, const GemmProblem& problem,
                          const std::vector<SumScale>& scales) {
   const auto scale = std::ranges::find(scales, name, &SumScale::name);
-  if (scale != scales.end()) return {.name = name, .type = scale->type};
+  if (scale != scales.end())
+    return {.name = name, .type = normalize(scale->type, addend_extents(problem, scale->type))};
   if (problem.epilogue == default_epilogue) {
     if (name == "C") return {.name = name, .type = *problem.c};
     return {.name = name, .is_number = true};
