@@ -141,7 +141,7 @@ TEST(Scales, that_do_not_vary_along_k_multiply_the_sums) {
 TEST(Scales, that_multiply_no_sums_are_spelled) {
   for (const char* const line :
        {"gemm 2x0x17 a=f32 scale_a=f32[row]", "gemm 0x2x17x3 a=f32 scale_b=f32[row] scale_a=f32",
-        "gemm 4x0x0 a=s8 b=f16 out=f32 scale_a=f16[row]"}) {
+        "gemm 4x0x0 a=e4m3 b=f16 out=f32 scale_a=f16[row]"}) {
     const GemmProblem problem = operation::with_scaled_sums(parse_problem(line).problem).value();
     EXPECT_EQ(parse_problem(to_string(problem)).problem, problem) << line;
   }
