@@ -280,10 +280,12 @@ void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) cons
     }
   };
   for (const Sm90Products& products : sm90_products()) {
+    const bool is_mixed = is_mixed_sm90(products.a, products.b);
+    // Integers beside floats have a scale, with which a kernel is another one.
+    if (is_mixed && (is_integer(products.a) || is_integer(products.b))) continue;
     for (const DType out : sm90_outputs(products.a, products.b)) {
       add_layouts(products, out, std::nullopt);
       // Beside codes, only the C that problems most often have.
-      const bool is_mixed = is_mixed_sm90(products.a, products.b);
       for (const DType c : sm90_addends(products.a, products.b))
         if (!is_mixed || c == out) add_layouts(products, out, c);
     }
