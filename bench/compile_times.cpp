@@ -83,15 +83,22 @@ double quantile(const std::vector<double>& sorted, double share) {
 struct Times {
   std::vector<double> elapsed;
   std::vector<double> processor;  // of each kernel, or an equal share of all
+  double longest = 0;
+  std::string slowest;  // the kernel that took the longest
 };
 
 // Compiles kernels `jobs` at a time and measures them.
 void compile(std::span<const Kernel> kernels, const Target& target, int jobs, Times& times) {
   const double begin = cpu_ms();
-  for (const CompileResult& result :
-       compile_all({kernels.begin(), kernels.end()}, target, {.jobs = jobs})) {
-    if (result.error) throw Error(*result.error);
-    times.elapsed.push_back(result.artifact->compile_ms());
+  const std::vector<CompileResult> results =
+      compile_all({kernels.begin(), kernels.end()}, target, {.jobs = jobs});
+  for (std::size_t at = 0; at < results.size(); ++at) {
+    if (results[at].error) throw Error(*results[at].error);
+    const double elapsed = results[at].artifact->compile_ms();
+    times.elapsed.push_back(elapsed);
+    if (elapsed <= times.longest) continue;
+    times.longest = elapsed;
+    times.slowest = kernels[at].name();
   }
   const auto count = static_cast<double>(kernels.size());
   times.processor.insert(times.processor.end(), kernels.size(), (cpu_ms() - begin) / count);
@@ -114,8 +121,8 @@ void report(const std::string& what, const std::vector<Kernel>& kernels, const S
                        quantile(sorted, 0.5), sorted.front(), sorted.back(), quantile(sorted, 0.25),
                        quantile(sorted, 0.75));
   };
-  fmt::print("{:<36} median of {}: {}; of processor time {}\n", what, kernels.size(),
-             quartiles(times.elapsed), quartiles(times.processor));
+  fmt::print("{:<36} median of {}: {}; of processor time {}; the slowest is {}\n", what,
+             kernels.size(), quartiles(times.elapsed), quartiles(times.processor), times.slowest);
   fmt::print(
       "{{\"bench\": \"compile_times\", \"of\": \"{}\", \"ms\": {:.1f}, \"processor_ms\": "
       "{:.1f}, \"count\": {}, \"jobs\": {}}}\n",

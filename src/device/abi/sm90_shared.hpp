@@ -100,17 +100,27 @@ constexpr bool has_stated_results(const Sm90Design& design) {
   return design.out == DType::float32 || design.out == DType::int8 || design.out == DType::uint8;
 }
 
+inline constexpr int most_result_groups = 16;
+
+/// Groups of columns of a consumer that are computed together, in all of its blocks of rows.
+GEMMERY_HOST_DEVICE
+constexpr int result_groups(const Sm90Design& design) {
+  return columns_per_consumer(stored_design(design)) / (16 * sixteens_together(design)) *
+         blocks_per_consumer(design);
+}
+
 /// True if the default epilogue computes its results from wgmma's registers in statements whose
 /// text the source of the kernel defines (ptx/results.cuh). Not if the epilogue gets accumulators
 /// as C++ values (mma/wgmma.cuh, SumsForm), reads a C of any strides, or computes 16 columns at a
-/// time: a statement for so few takes longer to compile.
+/// time: a statement for so few takes longer to compile. Nor in many groups, each of which has the
+/// statements of all until loops are unrolled: 30 groups took 2.4 s to compile, 0.55 s without.
 GEMMERY_HOST_DEVICE
 constexpr bool states_results(const Sm90Design& design) {
   const bool are_in_registers =
       design.split_k == 1 &&
       (!is_promoted(design) || design.split != SplitMode::none || totals_registers(design));
   return are_in_registers && has_stated_results(design) && !design.has_any_c &&
-         !design.has_adjacent_rows &&
+         !design.has_adjacent_rows && result_groups(design) <= most_result_groups &&
          (sixteens_together(design) > 1 || staging_columns(design) == 16);
 }
 

@@ -54,8 +54,6 @@ std::string quoted_lines(const std::string& text) {
 
 // --- results ------------------------------------------------------------------------------------
 
-using abi::DType;
-
 // The numbers of the operands of a statement that computes results (device/ptx/results.cuh).
 struct ResultOperands {
   int block;
@@ -74,9 +72,9 @@ class ResultsWriter {
  public:
   explicit ResultsWriter(const abi::Sm90Design& design)
       : d_(design),
-        is_double_(design.accumulator == DType::int32),
+        is_double_(design.accumulator == abi::DType::int32),
         real_(is_double_ ? "f64" : "f32"),
-        registers_(design.accumulator == DType::float16 ? 2 : 4),
+        registers_(design.accumulator == abi::DType::float16 ? 2 : 4),
         words_(abi::bytes_of(design.out) == 4 ? 4 : 2),
         eights_(2 * abi::sixteens_together(design)) {
     const int next = words_ * eights_ + 2;  // after the results, the block and alpha
@@ -133,7 +131,7 @@ class ResultsWriter {
     std::string text;
     if (d_.has_c) text += addends(place + registers_);
     for (int value = 0; value < 4; ++value) {
-      if (value % 2 == 0 && d_.accumulator == DType::float16) text += halves(place, value);
+      if (value % 2 == 0 && d_.accumulator == abi::DType::float16) text += halves(place, value);
       text += scaled(eight, place, value);
     }
     return text + rounded(words_ * eight);
@@ -182,24 +180,24 @@ class ResultsWriter {
     const std::string next = fmt::format("next{}", row);
     const std::string code = fmt::format("code{}", row);
     switch (d_.c) {
-      case DType::float32:
+      case abi::DType::float32:
         return convert(is_double_ ? "cvt.f64.f32" : "mov.b32", pair, next);
-      case DType::int32:
+      case abi::DType::int32:
         return convert("cvt.rn.f64.s32", pair, next);
-      case DType::float16:
+      case abi::DType::float16:
         return fmt::format("mov.b32 {{half0, half1}}, {}; ", pair) +
                convert("cvt.f32.f16", "half0", "half1");
-      case DType::bfloat16:
+      case abi::DType::bfloat16:
         return fmt::format("shl.b32 c{0}, {1}, 16; and.b32 c{2}, {1}, 0xffff0000; ", 2 * row, pair,
                            2 * row + 1);
-      case DType::float8_e4m3fn:
+      case abi::DType::float8_e4m3fn:
         return fmt::format("cvt.rn.f16x2.e4m3x2 {0}, {1}; mov.b32 {{half0, half1}}, {0}; ", pair,
                            code) +
                convert("cvt.f32.f16", "half0", "half1");
-      case DType::float8_e5m2:  // the upper byte of a float16
+      case abi::DType::float8_e5m2:  // the upper byte of a float16
         return fmt::format("shl.b16 half0, {0}, 8; and.b16 half1, {0}, 0xff00; ", code) +
                convert("cvt.f32.f16", "half0", "half1");
-      case DType::int8:
+      case abi::DType::int8:
         return fmt::format("cvt.s16.s8 half0, {0}; shr.s16 half1, {0}, 8; ", code) +
                convert("cvt.rn.f64.s16", "half0", "half1");
       default:  // uint8
@@ -231,10 +229,10 @@ class ResultsWriter {
           "xor.b32 low, {1}, 0x80000000; mov.b64 {0}, {{low, 0x43300000}}; "
           "add.rn.f64 {0}, {0}, 0dC330000080000000; ",
           v, sum(place, value));
-    } else if (d_.accumulator == DType::float32) {
+    } else if (d_.accumulator == abi::DType::float32) {
       accumulator = sum(place, value);
     }
-    const bool is_result = d_.out == DType::float32 && !is_double_;
+    const bool is_result = d_.out == abi::DType::float32 && !is_double_;
     const std::string to = is_result ? fmt::format("%{}", words_ * eight + value) : v;
     if (d_.has_c)
       return text +
@@ -246,7 +244,7 @@ class ResultsWriter {
 
   // The results from v0 to v3, in words from `word` on.
   std::string rounded(int word) const {
-    if (d_.out == DType::float32 && !is_double_) return "";
+    if (d_.out == abi::DType::float32 && !is_double_) return "";
     std::string text;
     if (words_ == 4) {
       for (int value = 0; value < 4; ++value) text += rounded_word(word + value, value);
@@ -265,24 +263,24 @@ class ResultsWriter {
   }
 
   std::string rounded_word(int word, int value) const {
-    if (d_.out == DType::float32) return fmt::format("cvt.rn.f32.f64 %{}, v{}; ", word, value);
+    if (d_.out == abi::DType::float32) return fmt::format("cvt.rn.f32.f64 %{}, v{}; ", word, value);
     return nearest(fmt::format("%{}", word), value);
   }
 
   std::string rounded_pair(int word, int value) const {
     switch (d_.out) {
-      case DType::bfloat16:
+      case abi::DType::bfloat16:
         return fmt::format("cvt.rn.bf16x2.f32 %{}, v{}, v{}; ", word, value + 1, value);
-      case DType::float16:
+      case abi::DType::float16:
         return fmt::format("cvt.rn.f16x2.f32 %{}, v{}, v{}; ", word, value + 1, value);
-      case DType::float8_e4m3fn:  // as by pack_e4m3 (device/ptx/convert_sequences.cuh)
+      case abi::DType::float8_e4m3fn:  // as by pack_e4m3 (device/ptx/convert_sequences.cuh)
         return rounded_codes("e4m3", "gt", "0f43E80000", word, value);
-      case DType::float8_e5m2:
+      case abi::DType::float8_e5m2:
         return rounded_codes("e5m2", "ge", "0f47700000", word, value);
       default:
         return nearest("low", value) + nearest("next0", value + 1) +
                fmt::format("cvt.pack.sat.{}.s32.b32 %{}, next0, low, 0; ",
-                           d_.out == DType::int8 ? "s8" : "u8", word);
+                           d_.out == abi::DType::int8 ? "s8" : "u8", word);
     }
   }
 
