@@ -25,7 +25,7 @@ PYTHON = python tests/python tests/packaging bench/python_host_times.py $(wildca
 BUILD_FOR_GPU = $(if $(PREBUILT),,build-tests)
 GPU_TESTS = $(or $(PREBUILT),$(RELEASE))
 
-.PHONY: help run test soak test-gpu soak-gpu race-gpu race-list bench coverage format lint site wheel sizes clean setup build-tests
+.PHONY: help run test soak test-gpu soak-gpu race-gpu race-list bench-scaled bench coverage format lint site wheel sizes clean setup build-tests
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -53,6 +53,10 @@ race-gpu: $(if $(PREBUILT),,setup) ## first kernels against the vendor's library
 race-list: $(if $(PREBUILT),,setup) ## what race-gpu would race, with first kernels and predicted times for DEVICE (h200); needs no GPU
 	@$(if $(PREBUILT),,$(IN) tools/build.sh release gemmery_cli)
 	@$(IN) python3 tools/run_races.py $(GPU_TESTS) $(foreach name,$(SETS),--set $(name)) --dry-run $(DEVICE)
+
+bench-scaled: $(if $(PREBUILT),,setup) ## problems with scales, codes and quantised results on this GPU, timed alone; PREBUILT as above
+	@$(if $(PREBUILT),,$(IN) tools/build.sh release gemmery_cli)
+	@grep -v '^#' bench/problems/scaled.txt | xargs -d '\n' $(GPU_TESTS)/gemmery bench --device 0 --top 1 --provider templates --json
 
 bench: setup ## build and run the benchmarks
 	@$(IN) tools/build.sh release bench/all

@@ -574,6 +574,14 @@ class List(unittest.TestCase):
                 {"provider", "supported_targets", "operands", "accumulator_type", "design", "epilogue"} - set(record), set()
             )
 
+    def test_has_a_tensor_core_kernel_for_every_problem_of_the_scaled_list(self):
+        text = (ROOT / "bench" / "problems" / "scaled.txt").read_text(encoding="utf-8")
+        problems = [line for line in text.splitlines() if not line.startswith("#")]
+        self.assertGreater(len(problems), 10)
+        for problem in problems:
+            first = json_lines(run("list", problem, "--device", "h200", "--limit", "1", "--json").stdout)
+            self.assertEqual([record["kernel_class"] for record in first], ["sm90"], problem)
+
     def test_as_json_satisfies_pythons_own_tool(self):
         done = run("list", "--limit", "5", "--json")
         command = [sys.executable, "-m", "json.tool", "--json-lines"]
