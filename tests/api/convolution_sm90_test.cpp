@@ -277,8 +277,9 @@ TEST(ConvolutionOnHopper, limits_are_refused_by_name) {
             "A: expected pixels at one distance, got other strides");
   EXPECT_EQ(of("conv2d_fprop 2x8x8x64 k=64 r=3 s=3 pad=1 a=f64"),
             "types: expected A and B both float16 or bfloat16, 8-bit integers with int32 "
-            "accumulators, 8-bit floats, or float32 with math=tf32, tf32x3, bf16x3, bf16x6 or "
-            "bf16x9, got float64 and float64 with accumulators of float64 and math=native");
+            "accumulators, 8-bit floats, float32 with math=tf32, tf32x3, bf16x3, bf16x6 or bf16x9, "
+            "or codes of 4 or 8 bits beside float16 or bfloat16, got float64 and float64 with "
+            "accumulators of float64 and math=native");
 }
 
 // The first kernel for a common layer uses tensor cores.
