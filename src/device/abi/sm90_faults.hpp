@@ -240,13 +240,13 @@ constexpr int most_registers_beside_cluster_parts(const Sm90Design& design) {
 }
 
 /// The limit if clusters that split k also split it through the workspace: none for three consumers
-/// (292 bytes spill of integers at 64). Integers spill 4 to 32 at 64 and 8 at 112 of one consumer,
-/// 8-bit floats with a C 168 at 96, bf16x9 276 at 128, codes with a C 20 at 32.
+/// (292 bytes spill of integers at 64) and for codes (28 at 64 of three, 20 at 32 with a C).
+/// Integers spill 4 to 32 at 64 and 8 at 112 of one consumer, 8-bit floats with a C 168 at 96,
+/// bf16x9 276 at 128.
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_both_parts(const Sm90Design& design) {
   if (design.split_k == 1 || design.split == SplitMode::none) return 208;
-  if (decodes_a(design)) return design.has_c ? 0 : 64;
-  if (consumers_per_tile(design) == 3) return 0;
+  if (decodes_a(design) || consumers_per_tile(design) == 3) return 0;
   if (is_integer(design.accumulator)) return 48;
   if (splits_operands(design.math)) return 64;
   return bytes_of(design.b) == 1 && design.has_c ? 64 : 208;

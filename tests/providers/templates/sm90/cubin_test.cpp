@@ -120,7 +120,7 @@ std::string draw_code_scales(const Sm90Products& products, Random& random) {
   if (!is_integer(code) && random() % 3 == 0) return {};
   std::string text = fmt::format(" scale_{}={}", operand, draw(scales, random));
   if (is_integer(code) && random() % 2 == 0)
-    text += fmt::format(" zero_{}={}[1x64]", operand, alias(code));
+    text += fmt::format(" zero_{}={}[1x64]:{}", operand, alias(code), is_a ? 'm' : 'n');
   return text;
 }
 
@@ -128,9 +128,10 @@ std::string draw_code_scales(const Sm90Products& products, Random& random) {
 // a C, and half of those of promoted 8-bit floats have scales.
 std::string draw_problem(Random& random) {
   static constexpr std::array<const char*, 2> layouts{"", ":c"};
-  const std::size_t unit = random() % 3 == 0 ? 1 : 16;
-  const auto extent = [&] { return unit * (1 + random() % (std::size_t{1} << random() % 12)); };
   const Sm90Products& products = draw(sm90_products(), random);
+  const bool is_packed = bit_width(products.a) < 8 || bit_width(products.b) < 8;
+  const std::size_t unit = !is_packed && random() % 3 == 0 ? 1 : 16;  // packed rows fill bytes
+  const auto extent = [&] { return unit * (1 + random() % (std::size_t{1} << random() % 12)); };
   const std::string_view out_layout = draw(layouts, random);
   std::string line = fmt::format("gemm {}x{}x{}x{} a={}{} b={}{} out={}{} acc={} math={}", extent(),
                                  extent(), extent(), 1 + random() % 3, alias(products.a),
@@ -160,6 +161,14 @@ std::vector<Kernel> draw_from_problems(std::size_t count, Random& random) {
     if (!fitting.empty()) drawn.push_back(draw(fitting, random));
   }
   return drawn;
+}
+
+TEST(Sm90CubinProblems, that_are_drawn_are_valid) {
+  Random random(tests::random_seed());
+  for (int count = 0; count < 500; ++count) {
+    const std::string line = count % 4 == 0 ? draw_convolution(random) : draw_problem(random);
+    EXPECT_NO_THROW(parse_problem(line)) << line;
+  }
 }
 
 // Kernels with the fewest registers besides accumulators. Earlier versions of these, a few among
