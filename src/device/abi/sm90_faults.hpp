@@ -247,7 +247,10 @@ GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_both_parts(const Sm90Design& design) {
   if (design.split_k == 1 || design.split == SplitMode::none) return 208;
   if (decodes_a(design) || consumers_per_tile(design) == 3) return 0;
-  if (is_integer(design.accumulator)) return 48;
+  const bool transposes =
+      is_transposed(design.a, design.a_major) || is_transposed(design.b, design.b_major);
+  const bool transposes_words = bytes_of(design.b) == 4 && transposes;
+  if (is_integer(design.accumulator) || transposes_words) return 48;
   if (splits_operands(design.math)) return 64;
   return bytes_of(design.b) == 1 && design.has_c ? 64 : 208;
 }
