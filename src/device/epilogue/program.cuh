@@ -37,11 +37,12 @@ constexpr bool has_blocks() {
 /// The values of blocks for a program that has none.
 struct NoBlocks {};
 
-/// An element whose block is reduced or read: its place in out, its row in the patch of a thread,
-/// and its column in the run of one.
+/// An element whose block is reduced or read: its place in out, its patch's offset from a thread's
+/// first column, its row in the patch, and its column in the patch's run.
 struct BlockElement {
   unsigned row;
   unsigned column;
+  int offset;
   int row_of_patch;
   int column_of_run;
 };
@@ -159,8 +160,8 @@ class ProgramRows {
   }
 
   /// Applies the program to the accumulators of a patch. D is `results[0]`; values to be reduced
-  /// follow it in the order of the outputs; other outputs are stored. `Blocks`: a TileBlocks,
-  /// RowBlocks or QuadBlocks if the program has reductions of blocks.
+  /// follow it in the order of the outputs; other outputs are stored. `Blocks`: a TileBlocks or
+  /// LaneBlocks if the program has reductions of blocks.
   template <int columns, class Blocks = NoBlocks>
   __device__ __forceinline__ void apply(const LoadedPatch<Epilogue, rows, columns>& loaded,
                                         const Compute (&sums)[rows][columns], int offset,
@@ -414,7 +415,7 @@ class ProgramRows {
   }
 
   __device__ BlockElement element(int row, int offset, int column) const {
-    return {row_of(row), column_of(offset + column), row, column};
+    return {row_of(row), column_of(offset + column), offset, row, column};
   }
   __device__ unsigned row_of(int row) const { return row_ + static_cast<unsigned>(row * row_step); }
   __device__ unsigned column_of(int offset) const {

@@ -14,10 +14,10 @@
 
 #include <device/abi/sm80_design.hpp>
 #include <device/abi/sm80_params.hpp>
+#include <device/epilogue/lane_blocks.cuh>
 #include <device/epilogue/operations.cuh>
 #include <device/epilogue/program.cuh>
 #include <device/epilogue/reduction.cuh>
-#include <device/epilogue/row_blocks.cuh>
 #include <device/ptx/shared_memory.cuh>
 #include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
@@ -327,7 +327,7 @@ class StagedProgram {
       values[0][at] = row < params_.m ? static_cast<Compute>(sums[at]) : Compute{0};
     Compute results[Epilogue::outputs + 1][1][columns];
     if constexpr (has_blocks<Epilogue>()) {
-      RowBlocks<Epilogue, Compute, columns> blocks;
+      LaneBlocks<Epilogue, Compute, RunOfLane<columns>> blocks;
       program.reduce(loaded, values, 0, blocks);
       blocks.finish();
       program.apply(loaded, values, 0, results, blocks);

@@ -3,7 +3,7 @@
 // its staging tiles and reduces their values.
 #pragma once
 
-#include <device/epilogue/quad_blocks.cuh>
+#include <device/epilogue/lane_blocks.cuh>
 #include <device/epilogue/warpgroup_program.cuh>
 
 namespace gemmery::device {
@@ -49,7 +49,6 @@ class WarpgroupProgram<design, Epilogue>::Block {
     for (int at = 0; at < 2; ++at) {
       rows_.load(patches[at], 8 * (eight + at));
       program_.staged_.read_vectors(patches[at], eight + at);
-      blocks_.move_to((eight + at) % eights);
       rows_.reduce(patches[at], values[at], 8 * (eight + at), blocks_);
     }
   }
@@ -60,7 +59,6 @@ class WarpgroupProgram<design, Epilogue>::Block {
     if (eight == 0 || (eight % near == 0 && !reads_vectors_ahead)) read_vectors(eight);
     if (eight % near == 0) read_staging(eight);
     Compute results[Epilogue::outputs + 1][2][2];
-    if constexpr (reduces_blocks) blocks_.move_to(eight % eights);
     rows_.apply(patches_[eight % ring], values, 8 * eight, results, blocks_);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -335,7 +333,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
   /// Reductions along rows, for each of the two rows; of whole tiles the first is for both.
   Compute of_row_[at_least_one(Epilogue::outputs)][2];
   Compute kept_[at_least_one(Epilogue::outputs)][collected][2][2];  // not yet added to of_row_
-  typename BlocksOfStaging<Epilogue, Compute, 8 * eights>::Type blocks_;
+  typename BlocksOf<Epilogue, Compute, PairsOfLane<8 * eights>>::Type blocks_;
 };
 
 }  // namespace gemmery::device
