@@ -65,27 +65,23 @@ bool is_vector_without_dims(std::string_view field) {
          std::ranges::find(vector_names, field.substr(0, equals)) != vector_names.end();
 }
 
-// The quoted parts of a line, or what is outside them.
-std::string parts_of(std::string_view line, bool are_quoted) {
-  std::string parts;
+// The line without its quoted parts.
+std::string without_programs(std::string_view line) {
+  std::string outside;
   bool is_inside = false;
   for (const char character : line) {
     if (character == '"') is_inside = !is_inside;
-    if (is_inside == are_quoted && character != '"') parts += character;
+    if (!is_inside && character != '"') outside += character;
   }
-  return parts;
+  return outside;
 }
 
-// True if a program computes the name: "scale = block_amax(accum, 1, 32)".
-bool is_result(std::string_view name, const std::string& programs) {
-  std::istringstream statements(programs);
-  for (std::string statement; std::getline(statements, statement, ';');) {
-    std::istringstream words(statement);
-    std::string word;
-    words >> word;
-    if (word.substr(0, word.find('=')) == name) return true;
-  }
-  return false;
+// True for what the epilogue's program computes.
+bool is_result(std::string_view name, EpilogueId epilogue) {
+  if (epilogue == default_epilogue) return false;
+  return std::ranges::any_of(rules_of(epilogue).operands, [&](const EpilogueOperandRule& rule) {
+    return rule.is_output && rule.name == name;
+  });
 }
 
 }  // namespace
@@ -113,13 +109,12 @@ std::string only_problem_line(std::span<const std::string> words) {
   return lines.front();
 }
 
-std::string vector_note(std::string_view line) {
-  if (line.starts_with("conv")) return {};  // its dims have other names
-  const std::string programs = parts_of(line, true);
-  std::istringstream fields(parts_of(line, false));
+std::string vector_note(std::string_view line, const GemmProblem& problem) {
+  if (problem.convolution) return {};  // its dims have other names
+  std::istringstream fields(without_programs(line));
   for (std::string field; fields >> field;) {
-    if (!is_vector_without_dims(field)) continue;
-    if (is_result(std::string_view(field).substr(0, field.find('=')), programs)) continue;
+    const std::string_view name = std::string_view(field).substr(0, field.find('='));
+    if (!is_vector_without_dims(field) || is_result(name, problem.epilogue)) continue;
     const std::size_t end = std::min(field.find('/'), field.size());
     return "note: " + field + " is a whole matrix, M x N; one value for each column is " +
            field.substr(0, end) + "[n]" + field.substr(end) + ", for each row [m], one for all [1]";
@@ -130,7 +125,7 @@ std::string vector_note(std::string_view line) {
 ProblemLine read_problem(std::span<const std::string> words) {
   const std::string line = only_problem_line(words);
   ProblemLine problem = parse_problem(line);
-  if (const std::string note = vector_note(line); !note.empty()) tell_note(note);
+  if (const std::string note = vector_note(line, problem.problem); !note.empty()) tell_note(note);
   return problem;
 }
 

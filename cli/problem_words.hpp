@@ -24,7 +24,8 @@ std::string only_problem_line(std::span<const std::string> words);
 // be a vector.
 ProblemLine read_problem(std::span<const std::string> words);
 
-// "note: bias=f32 is a whole matrix, …" if an operand has a vector's name and no dims, else "".
-std::string vector_note(std::string_view line);
+// "note: bias=f32 is a whole matrix, …" if an operand of the problem that the line spells has a
+// vector's name and no dims, else "". Results are as large as their programs say.
+std::string vector_note(std::string_view line, const GemmProblem& problem);
 
 }  // namespace gemmery::cli

@@ -92,7 +92,7 @@ struct Gap {
 };
 std::vector<Gap> find_gaps(std::vector<GroupSlice> slices, std::int64_t extent);
 
-// Makes the GEMMs of groups.
+// Makes GEMMs of parts: of groups, and of rows.
 class GroupSlicer {
  public:
   // A range in M, N and K.

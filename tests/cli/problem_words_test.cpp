@@ -45,20 +45,24 @@ TEST(ProblemWords, give_the_parser_what_a_quoted_line_gives_it) {
             parse_problem("gemm 16x16x16 a=f32 epilogue=\"" + epilogue + "\""));
 }
 
+std::string note_of(const std::string& line) {
+  return vector_note(line, parse_problem(line).problem);
+}
+
 TEST(ProblemWords, get_a_note_where_a_vector_has_no_dims) {
   const std::string program = "gemm 8x8x8 a=f32 epilogue=\"D = accum + bias\" ";
   EXPECT_EQ(
-      vector_note(program + "bias=f32"),
+      note_of(program + "bias=f32"),
       "note: bias=f32 is a whole matrix, M x N; one value for each column is bias=f32[n], for "
       "each row [m], one for all [1]");
-  EXPECT_NE(vector_note(program + "bias=f16:c/align=16").find("bias=f16:c[n]/align=16"),
+  EXPECT_NE(note_of(program + "bias=f16:c/align=16").find("bias=f16:c[n]/align=16"),
             std::string::npos);
-  for (const char* const told : {"bias=f32[n]", "bias=f32[m,n]", "bias=f32[1]", "residual=f32"})
-    EXPECT_EQ(vector_note(program + told), "") << told;
-  EXPECT_EQ(vector_note("gemm 8x8x8 a=f32 epilogue=\"bias = accum\""), "");
-  EXPECT_EQ(vector_note("gemm 8x8x8 a=f32 epilogue=\"D = accum; scale = block_amax(accum, 1, 8)\" "
-                        "scale=f32"),
-            "");
+  for (const char* const told : {"bias=f32[n]", "bias=f32[m,n]", "bias=f32[1]"})
+    EXPECT_EQ(note_of(program + told), "") << told;
+  const std::string gemm = "gemm 8x8x8 a=f32 epilogue=";
+  EXPECT_EQ(note_of(gemm + "\"D = accum + residual\" residual=f32"), "");
+  EXPECT_EQ(note_of(gemm + "\"bias = accum; D = bias\""), "");
+  EXPECT_EQ(note_of(gemm + "\"D = accum; scale = block_amax(accum, 1, 8)\" scale=f32"), "");
 }
 
 TEST(ProblemWords, before_the_first_problem_are_refused) {

@@ -8,30 +8,14 @@
 #include <gemmery/error.hpp>
 
 #include "core/number.hpp"
+#include "tests/emulator/instruction/matrix_element.hpp"
 #include "tests/emulator/instruction/ptx_runner.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {
 namespace {
 
-struct Element {
-  const char* name;  // in PTX
-  std::uint32_t bits;
-  std::optional<DType> dtype;  // of floats
-  int least, most;             // range of values
-};
-
-constexpr Element f16{"f16", 16, DType::float16, -4, 4};
-constexpr Element bf16{"bf16", 16, DType::bfloat16, -4, 4};
-constexpr Element tf32{"tf32", 32, DType::float32, -4, 4};
-constexpr Element f32{"f32", 32, DType::float32, -9, 9};
-constexpr Element e4m3{"e4m3", 8, DType::float8_e4m3fn, -4, 4};
-constexpr Element e5m2{"e5m2", 8, DType::float8_e5m2, -4, 4};
-constexpr Element s8{"s8", 8, {}, -128, 127};
-constexpr Element u8{"u8", 8, {}, 0, 255};
-constexpr Element s4{"s4", 4, {}, -8, 7};
-constexpr Element u4{"u4", 4, {}, 0, 15};
-constexpr Element s32{"s32", 32, {}, -99, 99};
+using namespace matrix_elements;
 
 constexpr std::uint32_t rows = 16, columns = 8;
 

@@ -80,6 +80,64 @@ class ScaledCases : public RandomCases {
  protected:
   explicit ScaledCases(std::string family) : family_(std::move(family)) {}
 
+  // The rows of docs/scaled-rows.md that every family which decodes has. A group of 0 is all of k.
+  ScaledCase int4_in_groups(std::int32_t group, bool has_zero) {
+    const bool is_signed = draw(0, 1) == 0;
+    ScaledCase row{.code = is_signed ? DType::int4 : DType::uint4,
+                   .half = one_of({DType::bfloat16, DType::float16}),
+                   .is_a = draw(0, 1) == 0,
+                   .lines = 72,
+                   .others = draw(1, 40),
+                   .k = group == 0 ? 100 : one_of({160, 257, 384}),
+                   .block = {1, group},
+                   .scale = one_of({DType::bfloat16, DType::float16, DType::float32})};
+    if (!has_zero) return row;
+    row.zero =
+        is_signed ? one_of({DType::int4, DType::int8}) : one_of({DType::uint4, DType::uint8});
+    row.zeros = is_signed ? std::vector{0.0, -8.0, 7.0} : std::vector{0.0, 15.0, 8.0};
+    return row;
+  }
+  static ScaledCase int8_by_channel(std::int64_t others) {
+    return {.code = DType::int8,
+            .half = DType::bfloat16,
+            .lines = 40,
+            .others = others,
+            .k = 96,
+            .block = scale_block::row};
+  }
+  static ScaledCase uint8_with_zero_128(std::int64_t others, DType half) {
+    return {.code = DType::uint8,
+            .half = half,
+            .lines = 40,
+            .others = others,
+            .k = 96,
+            .block = {1, 32},
+            .zero = DType::uint8,
+            .zeros = {128, 0, 255}};
+  }
+  ScaledCase mxfp4(DType half, ScaleLayout layout) {
+    return {.code = DType::float4_e2m1fn,
+            .half = half,
+            .is_a = draw(0, 1) == 0,
+            .lines = 137,
+            .others = 33,
+            .k = 160,
+            .block = scale_block::mx,
+            .scale = DType::float8_e8m0fnu,
+            .layout = layout};
+  }
+  ScaledCase nvfp4(DType half, ScaleLayout layout) {
+    return {.code = DType::float4_e2m1fn,
+            .half = half,
+            .is_a = draw(0, 1) == 0,
+            .lines = 137,
+            .others = 33,
+            .k = one_of({48, 160, 200}),
+            .block = scale_block::nvfp4,
+            .scale = DType::float8_e4m3fn,
+            .layout = layout};
+  }
+
   std::int64_t blocks(std::int64_t extent, std::int32_t block) const {
     return block == 0 ? 1 : (extent + block - 1) / block;
   }

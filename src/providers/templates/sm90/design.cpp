@@ -134,17 +134,19 @@ std::optional<Sm90Products> sm90_products_of(const GemmProblem& problem) noexcep
   return std::ranges::find(all, products) == all.end() ? std::nullopt : std::optional(products);
 }
 
-std::span<const DType> sm90_outputs(DType a, DType b) noexcept {
+namespace {
+
+// 8-bit floats are among them for equal operands of at most `most_bits`.
+std::span<const DType> result_types(DType a, DType b, int most_bits) noexcept {
   const bool is_mixed = is_mixed_sm90(a, b);
   if (!is_mixed && is_integer(a)) return integer_outputs;
-  return std::span(float_outputs).first(!is_mixed && bit_width(a) <= 16 ? 5 : 3);
+  return std::span(float_outputs).first(!is_mixed && bit_width(a) <= most_bits ? 5 : 3);
 }
 
-std::span<const DType> sm90_addends(DType a, DType b) noexcept {
-  const bool is_mixed = is_mixed_sm90(a, b);
-  if (!is_mixed && is_integer(a)) return integer_outputs;
-  return std::span(float_outputs).first(!is_mixed && bit_width(a) == 8 ? 5 : 3);
-}
+}  // namespace
+
+std::span<const DType> sm90_outputs(DType a, DType b) noexcept { return result_types(a, b, 16); }
+std::span<const DType> sm90_addends(DType a, DType b) noexcept { return result_types(a, b, 8); }
 
 namespace {
 

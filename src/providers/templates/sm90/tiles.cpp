@@ -17,6 +17,23 @@ void add_legal(const OperandRules& rules, Sm90Tile tile, std::vector<Sm90Tile>& 
 
 constexpr std::array<std::uint8_t, 2> clusters[] = {{1, 1}, {2, 1}, {1, 2}};
 
+// Tiles of one shape with a register operand, alone and in clusters of two.
+void add_by_registers(const OperandRules& rules, std::uint16_t m, std::uint16_t n,
+                      std::vector<Sm90Tile>& tiles) {
+  for (const auto& cluster : clusters) {
+    for (const abi::Schedule schedule : {abi::Schedule::cooperative, abi::Schedule::ping_pong}) {
+      Sm90Tile tile{.m = m,
+                    .n = n,
+                    .cluster_m = cluster[0],
+                    .cluster_n = cluster[1],
+                    .stages = 0,
+                    .schedule = schedule};
+      tile.by_registers = true;
+      add_legal(rules, tile, tiles);
+    }
+  }
+}
+
 bool has_codes(const OperandRules& rules) { return is_mixed_sm90(rules.a.dtype, rules.b.dtype); }
 
 // Tiles whose rows are codes: large ones, and those for few columns, which read codes once.
@@ -30,20 +47,7 @@ std::vector<Sm90Tile> list_code_tiles(const OperandRules& rules) {
                               {128, 16},  {64, 256},  {64, 192}, {64, 128},  {64, 96},
                               {64, 64},   {64, 48},   {64, 32},  {64, 16}};
   std::vector<Sm90Tile> tiles;
-  for (const Shape& shape : shapes) {
-    for (const auto& cluster : clusters) {
-      for (const abi::Schedule schedule : {abi::Schedule::cooperative, abi::Schedule::ping_pong}) {
-        Sm90Tile tile{.m = shape.m,
-                      .n = shape.n,
-                      .cluster_m = cluster[0],
-                      .cluster_n = cluster[1],
-                      .stages = 0,
-                      .schedule = schedule};
-        tile.by_registers = true;
-        add_legal(rules, tile, tiles);
-      }
-    }
-  }
+  for (const Shape& shape : shapes) add_by_registers(rules, shape.m, shape.n, tiles);
   return tiles;
 }
 
@@ -169,21 +173,8 @@ std::vector<Sm90Tile> list_slice_tiles(const OperandRules& rules) {
 std::vector<Sm90Tile> list_register_tiles(const OperandRules& rules) {
   std::vector<Sm90Tile> tiles;
   for (std::uint16_t m = 256; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
-    for (std::uint16_t n = 256; n >= 32; n = static_cast<std::uint16_t>(n - 32)) {
-      for (const auto& cluster : clusters) {
-        for (const abi::Schedule schedule :
-             {abi::Schedule::cooperative, abi::Schedule::ping_pong}) {
-          Sm90Tile tile{.m = m,
-                        .n = n,
-                        .cluster_m = cluster[0],
-                        .cluster_n = cluster[1],
-                        .stages = 0,
-                        .schedule = schedule};
-          tile.by_registers = true;
-          add_legal(rules, tile, tiles);
-        }
-      }
-    }
+    for (std::uint16_t n = 256; n >= 32; n = static_cast<std::uint16_t>(n - 32))
+      add_by_registers(rules, m, n, tiles);
   }
   return tiles;
 }

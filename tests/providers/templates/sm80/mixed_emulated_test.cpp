@@ -102,74 +102,29 @@ TEST_F(Sm80Scaled, row_50_int4_with_groups_and_zero_points) {
   for (const std::int32_t group : {32, 64, 128, 0})
     for (const bool has_zero : {false, true}) {
       if (!is_soak() && draw(0, 1) == 0) continue;
-      const bool is_signed = draw(0, 1) == 0;
-      ScaledCase row{.code = is_signed ? DType::int4 : DType::uint4,
-                     .half = one_of({DType::bfloat16, DType::float16}),
-                     .is_a = draw(0, 1) == 0,
-                     .lines = 72,
-                     .others = draw(1, 40),
-                     .k = group == 0 ? 100 : one_of({160, 257, 384}),
-                     .block = {1, group},
-                     .scale = one_of({DType::bfloat16, DType::float16, DType::float32})};
-      if (has_zero) {
-        row.zero =
-            is_signed ? one_of({DType::int4, DType::int8}) : one_of({DType::uint4, DType::uint8});
-        row.zeros = is_signed ? std::vector{0.0, -8.0, 7.0} : std::vector{0.0, 15.0, 8.0};
-      }
-      expect_as_on_the_host(row, "_mma_", one_of({"emulated:a100", "emulated:h200"}));
+      expect_as_on_the_host(int4_in_groups(group, has_zero), "_mma_",
+                            one_of({"emulated:a100", "emulated:h200"}));
     }
 }
 
 TEST_F(Sm80Scaled, row_51_int8_by_channel_and_uint8_with_zero_128) {
   for (const std::int64_t others : {1, 16, 17, 256}) {
     if (!is_soak() && draw(0, 1) == 0) continue;
-    expect_as_on_the_host({.code = DType::int8,
-                           .half = DType::bfloat16,
-                           .lines = 40,
-                           .others = others,
-                           .k = 96,
-                           .block = scale_block::row},
-                          "_mma_", "emulated:a100");
-    expect_as_on_the_host({.code = DType::uint8,
-                           .half = DType::bfloat16,
-                           .lines = 40,
-                           .others = others,
-                           .k = 96,
-                           .block = {1, 32},
-                           .zero = DType::uint8,
-                           .zeros = {128, 0, 255}},
-                          "_mma_", "emulated:a100");
+    expect_as_on_the_host(int8_by_channel(others), "_mma_", "emulated:a100");
+    expect_as_on_the_host(uint8_with_zero_128(others, DType::bfloat16), "_mma_", "emulated:a100");
   }
 }
 
 TEST_F(Sm80Scaled, row_53_mxfp4_weights_with_linear_and_swizzled_scales) {
   for (const ScaleLayout layout : {ScaleLayout::strided, ScaleLayout::swizzled_128x4})
     for (const DType half : {DType::bfloat16, DType::float16})
-      expect_as_on_the_host({.code = DType::float4_e2m1fn,
-                             .half = half,
-                             .is_a = draw(0, 1) == 0,
-                             .lines = 137,
-                             .others = 33,
-                             .k = 160,
-                             .block = scale_block::mx,
-                             .scale = DType::float8_e8m0fnu,
-                             .layout = layout},
-                            "_mma_", "emulated:a100");
+      expect_as_on_the_host(mxfp4(half, layout), "_mma_", "emulated:a100");
 }
 
 TEST_F(Sm80Scaled, row_53_nvfp4_weights_are_scaled_as_codes) {
   for (const ScaleLayout layout : {ScaleLayout::strided, ScaleLayout::swizzled_128x4})
-    for (const DType half : {draw(0, 1) == 0 ? DType::bfloat16 : DType::float16})
-      expect_as_on_the_host({.code = DType::float4_e2m1fn,
-                             .half = half,
-                             .is_a = draw(0, 1) == 0,
-                             .lines = 137,
-                             .others = 33,
-                             .k = one_of({48, 160, 200}),
-                             .block = scale_block::nvfp4,
-                             .scale = DType::float8_e4m3fn,
-                             .layout = layout},
-                            "_mma_", one_of({"emulated:a100", "emulated:h200"}));
+    expect_as_on_the_host(nvfp4(one_of({DType::bfloat16, DType::float16}), layout), "_mma_",
+                          one_of({"emulated:a100", "emulated:h200"}));
 }
 
 TEST_F(Sm80Scaled, row_55_codes_of_a_table) {

@@ -125,71 +125,28 @@ class Sm90Scaled : public tests::ScaledCases {
 
 TEST_F(Sm90Scaled, row_50_int4_with_groups_and_zero_points) {
   for (const std::int32_t group : {32, 64, 128, 0})
-    for (const bool has_zero : {false, true}) {
-      if (!is_soak() && draw(0, 3) != 0) continue;
-      const bool is_signed = draw(0, 1) == 0;
-      tests::ScaledCase row{.code = is_signed ? DType::int4 : DType::uint4,
-                            .half = one_of({DType::bfloat16, DType::float16}),
-                            .is_a = draw(0, 1) == 0,
-                            .lines = 72,
-                            .others = draw(1, 40),
-                            .k = group == 0 ? 100 : one_of({160, 257, 384}),
-                            .block = {1, group},
-                            .scale = one_of({DType::bfloat16, DType::float16, DType::float32})};
-      if (has_zero) {
-        row.zero =
-            is_signed ? one_of({DType::int4, DType::int8}) : one_of({DType::uint4, DType::uint8});
-        row.zeros = is_signed ? std::vector{0.0, -8.0, 7.0} : std::vector{0.0, 15.0, 8.0};
-      }
-      expect_as_on_the_host(row, tile(), "emulated:h200", "");
-    }
+    for (const bool has_zero : {false, true})
+      if (is_soak() || draw(0, 3) == 0)
+        expect_as_on_the_host(int4_in_groups(group, has_zero), tile(), "emulated:h200", "");
 }
 
 TEST_F(Sm90Scaled, row_51_int8_by_channel_and_uint8_with_zero_128) {
-  expect_as_on_the_host({.code = DType::int8,
-                         .half = DType::bfloat16,
-                         .lines = 40,
-                         .others = one_of({1, 16, 17, 256}),
-                         .k = 96,
-                         .block = scale_block::row},
-                        tile(), "emulated:h200", "");
-  expect_as_on_the_host({.code = DType::uint8,
-                         .half = one_of({DType::bfloat16, DType::float16}),
-                         .lines = 40,
-                         .others = one_of({1, 16, 17, 256}),
-                         .k = 96,
-                         .block = {1, 32},
-                         .zero = DType::uint8,
-                         .zeros = {128, 0, 255}},
-                        tile(), "emulated:h200", "");
+  const DType half = one_of({DType::bfloat16, DType::float16});
+  expect_as_on_the_host(int8_by_channel(one_of({1, 16, 17, 256})), tile(), "emulated:h200", "");
+  expect_as_on_the_host(uint8_with_zero_128(one_of({1, 16, 17, 256}), half), tile(),
+                        "emulated:h200", "");
 }
 
 TEST_F(Sm90Scaled, row_53_mxfp4_weights_with_linear_and_swizzled_scales) {
   for (const ScaleLayout layout : {ScaleLayout::strided, ScaleLayout::swizzled_128x4})
-    expect_as_on_the_host({.code = DType::float4_e2m1fn,
-                           .half = one_of({DType::bfloat16, DType::float16}),
-                           .is_a = draw(0, 1) == 0,
-                           .lines = 137,
-                           .others = 33,
-                           .k = 160,
-                           .block = scale_block::mx,
-                           .scale = DType::float8_e8m0fnu,
-                           .layout = layout},
-                          tile(), "emulated:h200", "");
+    expect_as_on_the_host(mxfp4(one_of({DType::bfloat16, DType::float16}), layout), tile(),
+                          "emulated:h200", "");
 }
 
 TEST_F(Sm90Scaled, row_53_nvfp4_weights_are_scaled_as_codes) {
   for (const ScaleLayout layout : {ScaleLayout::strided, ScaleLayout::swizzled_128x4})
-    expect_as_on_the_host({.code = DType::float4_e2m1fn,
-                           .half = one_of({DType::bfloat16, DType::float16}),
-                           .is_a = draw(0, 1) == 0,
-                           .lines = 137,
-                           .others = 33,
-                           .k = one_of({48, 160, 200}),
-                           .block = scale_block::nvfp4,
-                           .scale = DType::float8_e4m3fn,
-                           .layout = layout},
-                          tile(), "emulated:h200", "");
+    expect_as_on_the_host(nvfp4(one_of({DType::bfloat16, DType::float16}), layout), tile(),
+                          "emulated:h200", "");
 }
 
 // Two scales, blocks of rows, codes of floats.
