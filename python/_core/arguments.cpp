@@ -4,10 +4,7 @@
 #include "docs.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
-
-#include <nanobind/stl/array.h>
 
 #include <gemmery/buffer.hpp>
 #include <gemmery/discovery.hpp>
@@ -86,45 +83,6 @@ void validate_scaled(PyGemmArguments& arguments, const ScaledPair& operands, nb:
     arguments.native.emplace(operands.a, operands.b, out, to_dtype(accumulator, "accumulator_type"),
                              options);
   note_memory(arguments);
-}
-
-// (tensor, rows, k, is_swizzled), as gemmery.ScaledOperand has it.
-Companion import_companion(nb::handle given, std::string_view role,
-                           std::vector<ImportedTensor>& tensors) {
-  tensors.push_back(import_tensor(nb::object(given[0]), role));
-  const ScaleBlock block{nb::cast<std::int32_t>(nb::object(given[1])),
-                         nb::cast<std::int32_t>(nb::object(given[2]))};
-  const bool is_swizzled = nb::cast<bool>(nb::object(given[3]));
-  return {tensors.back().view, block,
-          is_swizzled ? ScaleLayout::swizzled_128x4 : ScaleLayout::strided};
-}
-
-// (program, operands, letter), as gemmery.OperandProgram has it.
-OperandProgram import_program(nb::handle given, const std::string& letter,
-                              std::vector<ImportedTensor>& tensors) {
-  const auto program = nb::cast<epilogue::Program>(nb::object(given[0]));
-  const nb::object named = given[2];
-  if (!named.is_none() && nb::cast<std::string>(named) != letter)
-    throw Error({.kind = ErrorKind::invalid_argument,
-                 .operand = "program_" + letter,
-                 .expected = "a program of " + letter,
-                 .got = "a program of " + nb::cast<std::string>(named)});
-  std::vector<EpilogueOperand> operands;
-  for (const auto& [key, value] : nb::cast<nb::dict>(nb::object(given[1]))) {
-    const auto name = nb::cast<std::string>(key);
-    if (is_tensor_like(value)) {
-      tensors.push_back(import_tensor(value, letter + "." + name));
-      operands.push_back({name, tensors.back().view});
-    } else {
-      operands.push_back({name, import_number(value, letter + "." + name)});
-    }
-  }
-  return OperandProgram(program, std::move(operands));
-}
-
-void append_numbers(const BoundCompanions& companions, std::vector<double>& numbers) {
-  for (const EpilogueOperand& operand : companions.program_operands)
-    if (const auto* const number = std::get_if<double>(&operand.value)) numbers.push_back(*number);
 }
 
 void construct(PyGemmArguments* self, nb::handle A, nb::handle B, nb::handle out,
@@ -229,114 +187,6 @@ nb::dict views_of(const PyGemmArguments& arguments) {
   return views;
 }
 
-std::string problem_line(const PyGemmArguments& arguments) {
-  const GemmArguments& native = *arguments.native;
-  ProblemLine line{.problem = native.problem(), .alpha = native.alpha(), .beta = native.beta()};
-  for (const EpilogueOperand& operand : native.epilogue_operands()) {
-    if (const auto* const number = std::get_if<double>(&operand.value))
-      line.numbers.push_back(*number);
-  }
-  append_numbers(native.a_companions(), line.a_numbers);
-  append_numbers(native.b_companions(), line.b_numbers);
-  return to_string(line);
-}
-
-// Appends the bytes of numbers one by one: structs may have padding.
-class IdentityBytes {
- public:
-  template <class Number>
-  void add(Number number) {
-    static_assert(std::is_arithmetic_v<Number> || std::is_enum_v<Number>);
-    bytes_.append(reinterpret_cast<const char*>(&number), sizeof number);
-  }
-  void add(const MatrixType& matrix) {
-    add(matrix.dtype);
-    add(matrix.alignment);
-    add(matrix.batch_stride);
-    add(matrix.row_stride);
-    add(matrix.column_stride);
-  }
-  void add(const CompanionType& companion) {
-    add(companion.block.rows);
-    add(companion.block.k);
-    add(companion.layout);
-    add(companion.values);
-  }
-  void add(const OperandCompanions& companions) {
-    add(companions.scales.size());
-    for (const CompanionType& scale : companions.scales) add(scale);
-    add(companions.zero_point.has_value());
-    if (companions.zero_point) add(*companions.zero_point);
-    add(companions.order);
-    add(companions.table.has_value());
-    if (companions.table)
-      for (const float value : companions.table->values) add(value);
-    add(companions.program.has_value());
-    if (!companions.program) return;
-    add(companions.program->id);
-    for (const MatrixType& matrix : companions.program->operands) add(matrix);
-  }
-  void add(const Groups& groups) {
-    add(groups.sizes);
-    add(groups.ragged);
-    add(groups.index_bits);
-    add(groups.are_on_host);
-    add(groups.outside);
-    add(groups.alignment);
-    add(groups.expected);
-  }
-  void add(const Convolution& convolution) {
-    add(convolution.kind);
-    add(convolution.mode);
-    add(convolution.batch);
-    add(convolution.dimensions);
-    add(convolution.groups);
-    for (const std::int64_t count : {convolution.images, convolution.channels, convolution.filters})
-      add(count);
-    for (const Spatial* const spatial :
-         {&convolution.image, &convolution.filter, &convolution.output, &convolution.stride,
-          &convolution.dilation, &convolution.lower, &convolution.upper})
-      for (const std::int32_t number : *spatial) add(number);
-    for (const auto* const strides : {&convolution.a_strides, &convolution.b_strides})
-      for (const std::int64_t stride : *strides) add(stride);
-  }
-  nb::bytes take() const { return nb::bytes(bytes_.data(), bytes_.size()); }
-
- private:
-  std::string bytes_;
-};
-
-// Equal for arguments of one problem with the same numbers on one device.
-nb::bytes identity_of(const PyGemmArguments& arguments) {
-  const GemmArguments& native = *arguments.native;
-  const GemmProblem& problem = native.problem();
-  IdentityBytes identity;
-  for (const std::int64_t extent : {problem.m, problem.n, problem.k, problem.l})
-    identity.add(extent);
-  for (const MatrixType& matrix : {problem.a, problem.b, problem.out}) identity.add(matrix);
-  identity.add(problem.c.has_value());
-  if (problem.c) identity.add(*problem.c);
-  identity.add(problem.accumulator);
-  identity.add(problem.math);
-  identity.add(problem.epilogue);
-  for (const MatrixType& matrix : problem.epilogue_operands) identity.add(matrix);
-  identity.add(problem.a_companions);
-  identity.add(problem.b_companions);
-  if (problem.groups) identity.add(*problem.groups);
-  if (problem.convolution) identity.add(*problem.convolution);
-  identity.add(native.alpha());
-  identity.add(native.beta());
-  for (const EpilogueOperand& operand : native.epilogue_operands())
-    if (const auto* const number = std::get_if<double>(&operand.value)) identity.add(*number);
-  std::vector<double> numbers;
-  append_numbers(native.a_companions(), numbers);
-  append_numbers(native.b_companions(), numbers);
-  for (const double number : numbers) identity.add(number);
-  identity.add(native.device().type);
-  identity.add(native.device().index);
-  return identity.take();
-}
-
 }  // namespace
 
 Math to_math(std::string_view word) {
@@ -348,38 +198,6 @@ Math to_math(std::string_view word) {
                    "native tf32 tf32x3 bf16x3 bf16x6 bf16x9 f16x3 f16 bf16 fp8_fast fp8_promoted "
                    "saturate",
                .got = "\"" + std::string(word) + "\""});
-}
-
-PyOperand import_operand(nb::handle object, std::string_view role) {
-  PyOperand operand;
-  const bool is_scaled = nb::hasattr(object, "quantized") && nb::hasattr(object, "_scales");
-  operand.quantized =
-      import_tensor(is_scaled ? object.attr("quantized") : nb::borrow(object), role);
-  operand.native.quantized = operand.quantized.view;
-  if (!is_scaled) return operand;
-  const std::string letter = role == "A" ? "a" : "b";
-  for (const nb::handle scale : object.attr("_scales"))
-    operand.native.scales.push_back(import_companion(scale, "scale_" + letter, operand.companions));
-  const nb::object zero = object.attr("_zero");
-  if (!zero.is_none())
-    operand.native.zero_point = import_companion(zero, "zero_" + letter, operand.companions);
-  if (nb::cast<bool>(object.attr("_is_prepared"))) operand.native.order = ElementOrder::fragments;
-  const nb::object table = object.attr("_table");
-  if (!table.is_none()) operand.native.table = CodeTable{nb::cast<std::array<float, 16>>(table)};
-  const nb::object program = object.attr("_program");
-  if (!program.is_none())
-    operand.native.program = import_program(program, letter, operand.companions);
-  return operand;
-}
-
-ScaledPair import_operands(PyGemmArguments& arguments, nb::handle A, nb::handle B) {
-  PyOperand a = import_operand(A, "A");
-  PyOperand b = import_operand(B, "B");
-  arguments.A = std::move(a.quantized);
-  arguments.B = std::move(b.quantized);
-  for (std::vector<ImportedTensor>* const tensors : {&a.companions, &b.companions})
-    for (ImportedTensor& tensor : *tensors) arguments.companions.push_back(std::move(tensor));
-  return {std::move(a.native), std::move(b.native)};
 }
 
 void read_common(PyGemmArguments& arguments) {

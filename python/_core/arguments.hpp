@@ -144,6 +144,11 @@ void keep_for_launch(PyGemmArguments& arguments);
 // Binds an operand to other memory; `given` is a tensor or an address.
 void set_operand_data(PyGemmArguments& arguments, const std::string& operand, nb::handle given);
 
+// The problem of arguments as a line, with their numbers.
+std::string problem_line(const PyGemmArguments& arguments);
+// Equal for arguments of one problem with the same numbers on one device.
+nb::bytes identity_of(const PyGemmArguments& arguments);
+
 // Checks the types of the epilogue and the performance controls, and reads them.
 void read_common(PyGemmArguments& arguments);
 Math to_math(std::string_view word);
