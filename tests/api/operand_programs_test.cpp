@@ -18,6 +18,7 @@
 #include "core/number.hpp"
 #include "jit/nvrtc.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/random_scaled.hpp"
 #include "tests/support/random_seed.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -194,84 +195,12 @@ TEST_F(OperandPrograms, keep_scales_with_the_elements) {
 
 class RandomPrograms : public OperandPrograms {
  protected:
-  std::string value(int depth) {
-    if (depth == 0) return pick({"x", "x", "t", "u", "s", "0.5", "-2"});
-    const std::string first = value(depth - 1);
-    switch (below(7)) {
-      case 0:
-        return pick({"relu", "abs", "tanh", "silu", "exp", "gelu", "sigmoid"}) + "(" + first + ")";
-      case 1:
-        return "cast(" + first + pick({", f16)", ", bf16)", ", e4m3, saturate)"});
-      case 2:
-        return "where(" + first + " > " + value(depth - 1) + ", x, " + value(0) + ")";
-      default:
-        return "(" + first + pick({" * ", " + ", " - "}) + value(depth - 1) + ")";
-    }
-  }
-
-  // A program of an operand and its tensors.
-  std::string program(bool is_a, bool has_batch) {
-    std::string body = value(1 + below(3));
-    const std::string letter = is_a ? "a" : "b";
-    for (std::size_t at = 0; at < body.size(); ++at)
-      if (body[at] == 'x' && (at == 0 || body[at - 1] != 'e') && (at == 0 || body[at - 1] != 'a'))
-        body[at] = letter[0];
-    if (below(3) == 0) body = "cast(" + body + pick({", f32)", ", f16)", ", bf16)"});
-    const std::string text = std::string(is_a ? "A" : "B") + " = " + body;
-    std::string fields = std::string(" program_") + letter + "=\"" + text + "\"";
-    const epilogue::Program read =
-        read_operand_program(text, is_a ? ProductOperand::a : ProductOperand::b);
-    for (const std::string& name : read.inputs()) {
-      fields += " " + letter + "." + name + "=";
-      if (name == "s") {
-        fields += pick({"0.75", "-1.5", "f32:scalar"});
-        continue;
-      }
-      std::string dims = is_a ? pick({"[m,k]", "[k]", "[m]", "[1]", ""})
-                              : pick({"[k,n]", "[n]", "[k]", "[1]", ""});
-      if (has_batch && !dims.empty() && below(2) == 0) dims.insert(1, "l,");
-      fields += pick({"f32", "f16", "bf16", "e4m3", "s8"}) +
-                (dims.empty() ? pick({"", ":c"}) : "") + dims;
-    }
-    return fields;
-  }
-
-  std::string types() {
-    const std::string a = pick({"f32", "f16", "bf16", "e4m3", "s8", "u8"});
-    return " a=" + a + pick({"", ":c"}) + " b=" + pick({"f32", "f16", "bf16", "e5m2", "s8"}) +
-           pick({"", ":c"}) + " out=f32";
-  }
-
-  // Elements of A or of B, or of both.
-  std::string line(int most) {
-    const bool has_batch = below(3) == 0;
-    std::string text = "gemm " + std::to_string(1 + below(most)) + "x" +
-                       std::to_string(1 + below(most)) + "x" + std::to_string(below(most)) +
-                       (has_batch ? "x3" : "") + types();
-    const int which = below(3);
-    if (which != 1 && below(4) == 0) text += " scale_a=f32[1x16]";
-    if (which != 1) text += program(true, has_batch);
-    if (which != 0) text += program(false, has_batch);
-    if (below(4) == 0) text += " acc=f64";
-    if (below(4) == 0) text += " epilogue=\"D = relu(accum) + bias\" epilogue.bias=f32[n]";
-    return text;
-  }
-
-  std::string grouped_line() {
-    const std::string ragged = pick({"m", "n", "k"});
-    std::string text = "grouped_gemm 40x24x56 groups=3" +
-                       (ragged == "m" ? std::string() : " ragged=" + ragged) +
-                       pick({" ends=i32", " counts=i32"}) + types();
-    const int which = below(3);
-    if (which != 1) text += program(true, false);
-    if (which != 0) text += program(false, false);
-    return text;
-  }
+  tests::RandomOperandPrograms problems_{random_()};
 };
 
 TEST_F(RandomPrograms, print_as_lines_that_read_back) {
   for (int trial = 0; trial < (is_soak() ? 3000 : 200); ++trial) {
-    const std::string text = below(4) == 0 ? grouped_line() : line(70);
+    const std::string text = below(4) == 0 ? problems_.grouped_line() : problems_.line(70);
     const ProblemLine read = parse_problem(text);
     const std::string printed = to_string(read);
     EXPECT_EQ(parse_problem(printed), read) << text << '\n' << printed;
@@ -282,7 +211,8 @@ TEST_F(RandomPrograms, print_as_lines_that_read_back) {
 
 TEST_F(RandomPrograms, of_the_cpu_are_within_their_bounds) {
   for (int trial = 0; trial < (is_soak() ? 2000 : 60); ++trial)
-    expect_all_pass(parse_problem(trial % 4 == 0 ? grouped_line() : line(50)), Device::cpu(), 4);
+    expect_all_pass(parse_problem(trial % 4 == 0 ? problems_.grouped_line() : problems_.line(50)),
+                    Device::cpu(), 4);
 }
 
 class EmulatedPrograms : public RandomPrograms {
@@ -296,10 +226,10 @@ class EmulatedPrograms : public RandomPrograms {
 TEST_F(EmulatedPrograms, of_simt_are_within_their_bounds) {
   const Device device = parse_device("emulated:h200").value();
   // On CUDA cores float64 accumulates float64 alone.
-  const std::string of_doubles = "gemm 17x9x33 a=f64" + program(true, false);
+  const std::string of_doubles = "gemm 17x9x33 a=f64" + problems_.program(true, false);
   expect_all_pass(parse_problem(of_doubles), device, 1);
   for (int trial = 0; trial < (is_soak() ? 200 : 3); ++trial) {
-    std::string text = trial % 3 == 0 ? grouped_line() : line(40);
+    std::string text = trial % 3 == 0 ? problems_.grouped_line() : problems_.line(40);
     constexpr std::string_view doubles = " acc=f64";
     if (const std::size_t at = text.find(doubles); at != std::string::npos)
       text.erase(at, doubles.size());

@@ -23,6 +23,7 @@
 #include "core/number.hpp"
 #include "device/abi/scale_layout.hpp"
 #include "jit/nvrtc.hpp"
+#include "tests/support/random_scaled.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery {
@@ -334,41 +335,11 @@ TEST_F(QuantisedRows, row_47_random_problems_on_an_emulated_device) {
   }
 }
 
-// A line with blocks of one row (of one column, if out's columns are adjacent) that fit a staging
-// tile of sm90, in results of 8 to 32 bits.
-std::string draw_for_warpgroups(std::mt19937_64& random) {
-  const auto draw = [&](std::size_t count) { return random() % count; };
-  constexpr std::array outputs{"e4m3", "e5m2", "bf16", "f32"};
-  constexpr std::array widest{7, 7, 6, 5};  // powers of two
-  constexpr std::array inputs{"bf16", "f16", "e4m3"};
-  constexpr std::array programs_of_rows{
-      "x = accum + residual * bias; scale = mx_scale(block_amax(x, {0}), e4m3, rceil); D = {1}x / "
-      "scale{2}\" scale=e8m0:swizzled bias=f32[n] residual=bf16{3}",
-      "s = block_amax(relu(accum), {0}) / 448; D = {1}where(s > 0, accum / s, 0){2}; peak = "
-      "amax(accum)\" s=f32 peak=f32[1]",
-      "low = block_min(accum, {0}); D = {1}accum * factor - block_sum(accum, {0}){2}\" low=f32 "
-      "factor=f32[m]"};
-  const std::size_t out = draw(outputs.size());
-  const bool is_turned = draw(3) == 0;
-  const int width = 2 << draw(static_cast<std::size_t>(widest[out]));
-  const std::string block = is_turned ? fmt::format("{}, 1", width) : fmt::format("1, {}", width);
-  const bool is_byte = outputs[out][0] == 'e';
-  const char* const input = inputs[draw(inputs.size())];
-  const char* const major = is_turned ? ":c" : "";
-  constexpr std::array layouts{"", ":c"};
-  return fmt::format("gemm {}x{}x{} a={}{} b={}{} out={}{} acc=f32 epilogue=\"", 1 + draw(200),
-                     1 + draw(300), 1 + draw(200), input, layouts[draw(2)], input, layouts[draw(2)],
-                     outputs[out], major) +
-         fmt::format(fmt::runtime(programs_of_rows[draw(programs_of_rows.size())]), block,
-                     is_byte ? "cast(" : "",
-                     is_byte ? fmt::format(", {}, saturate)", outputs[out]) : "", major);
-}
-
 TEST_F(QuantisedRows, row_47_random_problems_by_any_kernel_of_sm90) {
   if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
   const Device device = parse_device("emulated:h200").value();
   for (int count = 0; count < (is_soak() ? 120 : 3); ++count) {
-    const ProblemLine problem = parse_problem(draw_for_warpgroups(random_));
+    const ProblemLine problem = parse_problem(tests::draw_quantised(random_));
     std::vector<Kernel> kernels;
     for (const Kernel& kernel : get_kernels(problem.problem, device_info(device)))
       if (kernel.family().name() == "sm90") kernels.push_back(kernel);

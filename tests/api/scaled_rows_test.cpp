@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "jit/nvrtc.hpp"
+#include "tests/support/random_scaled.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery {
@@ -74,89 +75,8 @@ class ScaledRows : public ::testing::Test {
   }
 };
 
-// What random problems are drawn from: extents up to these, blocks of scales, and those of swizzled
-// ones.
-struct ScaleDraw {
-  int most_rows;
-  int most_k;
-  std::vector<std::string> blocks = {"1x128", "128x128", "1x32",  "1x16",  "1x8",
-                                     "64x64", "3x5",     "7xall", "allx24"};
-  std::vector<std::string> swizzled = {"1x32", "1x16"};
-};
-
-// Lines of random problems with scales, which arguments take.
-class RandomScales {
- public:
-  RandomScales(std::uint64_t seed, ScaleDraw draw) : random_(seed), from_(std::move(draw)) {}
-
-  // A block that reaches over all of k may leave integers without a floating-point sum; such lines
-  // are drawn again.
-  ProblemLine next(const std::vector<std::string>& operands) {
-    while (true) {
-      try {
-        return parse_problem(line(operands));
-      } catch (const Error& error) {
-        EXPECT_NE(std::string(error.what()).find("integer products"), std::string::npos)
-            << error.what();
-      }
-    }
-  }
-
- private:
-  // `operands`: the types of A and B.
-  std::string line(const std::vector<std::string>& operands) {
-    const int most = from_.most_rows;
-    const int batches = draw(0, 3) == 0 ? draw(2, 3) : 1;
-    const std::string a = one_of(operands);
-    const std::string b = one_of(operands);
-    std::string text = "gemm " + std::to_string(draw(1, most)) + "x" +
-                       std::to_string(8 * draw(1, most / 8)) + "x" +
-                       std::to_string(8 * draw(1, from_.most_k / 8));
-    if (batches > 1) text += "x" + std::to_string(batches);
-    const bool is_of_a = draw(0, 2) != 0;
-    const bool are_integers = is_integer(a) || is_integer(b);
-    text += " a=" + a + " b=" + b + (draw(0, 1) == 0 ? ":c" : "");
-    text += " out=" + one_of({"f32", "f32", "bf16"}) + " acc=f32";
-    if (is_of_a || are_integers) text += scales_of("a", is_integer(a));
-    if (!is_of_a || are_integers || draw(0, 1) == 0) text += scales_of("b", is_integer(b));
-    const int rest = draw(0, 3);
-    if (rest == 0) text += " epilogue=\"D = relu(accum) + bias\" bias=f32[n]";
-    if (rest == 1) text += " c=bf16 alpha=0.5 beta=2";
-    return text;
-  }
-
-  static bool is_integer(const std::string& type) {
-    return type.starts_with('s') || type.starts_with('u');
-  }
-  int draw(int least, int most) { return std::uniform_int_distribution<int>(least, most)(random_); }
-  std::string one_of(const std::vector<std::string>& all) {
-    return all[static_cast<std::size_t>(draw(0, static_cast<int>(all.size()) - 1))];
-  }
-
-  // Integers have a scale that varies along k, so that their sums are floats.
-  std::string scales_of(const std::string& operand, bool is_of_integers) {
-    const std::string along = operand == "a" ? ":m" : ":n";
-    std::string text = " scale_" + operand + "=";
-    const int kind = is_of_integers ? 2 : draw(0, 4);
-    if (kind == 0) return text + one_of({"f32", "bf16", "f16"}) + "[row]";
-    if (kind == 1) return text + one_of({"f32", "bf16"}) + "[tensor]";
-    if (kind == 3)
-      return text + one_of({"e8m0", "e4m3"}) + "[" + one_of(from_.swizzled) + "]:swizzled";
-    text += one_of({"f32", "f16", "bf16", "e8m0", "e4m3"}) + "[" + one_of(from_.blocks) + "]" +
-            one_of({"", along});
-    if (draw(0, 2) == 0) text += "*f32[tensor]";
-    if (is_of_integers && draw(0, 1) == 0)
-      text += " zero_" + operand + "=" + one_of({"s8", "u8", "f16", "s32"}) + "[" +
-              one_of(from_.blocks) + "]";
-    return text;
-  }
-
-  std::mt19937_64 random_;
-  ScaleDraw from_;
-};
-
 TEST_F(ScaledRows, random_problems_are_right_on_the_cpu) {
-  RandomScales problems(random_(), {.most_rows = 150, .most_k = 300});
+  tests::RandomScales problems(random_(), {.most_rows = 150, .most_k = 300});
   for (int count = 0; count < (is_soak() ? 3000 : 40); ++count)
     expect_on_cpu(problems.next(
         {"e4m3", "e5m2", "s8", "u8", "f16", "bf16", "f32", "e2m1", "s4", "u4", "e3m2"}));
@@ -164,63 +84,23 @@ TEST_F(ScaledRows, random_problems_are_right_on_the_cpu) {
 
 TEST_F(ScaledRows, random_problems_are_right_by_simt) {
   if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
-  RandomScales problems(random_(), {.most_rows = 70, .most_k = 140});
+  tests::RandomScales problems(random_(), {.most_rows = 70, .most_k = 140});
   for (int count = 0; count < (is_soak() ? 600 : 2); ++count)
     expect_emulated(
         problems.next({"e4m3", "e5m2", "s8", "u8", "f16", "bf16", "f32", "e2m1", "s4", "e3m2"}),
         "simt");
 }
 
-// Blocks whose scales do not change within the k of one wgmma. Problems whose scales are all
-// factors of sums are included.
 TEST_F(ScaledRows, random_problems_are_right_by_sm90) {
   if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
-  RandomScales problems(random_(),
-                        {.most_rows = 200,
-                         .most_k = 700,
-                         .blocks = {"1x128", "128x128", "1x32", "64x64", "3x96", "7xall", "1x256"},
-                         .swizzled = {"1x32", "1x128"}});
+  tests::RandomScales problems(random_(), tests::scales_for_wgmma());
   for (int count = 0; count < (is_soak() ? 600 : 2); ++count)
     expect_emulated(problems.next({"e4m3", "e5m2"}), "sm90");
 }
 
-// A line with codes of one operand beside 16-bit floats. sm80 decodes all of them: dense or in
-// groups of rows, of integers and floats, of a table's numbers, prepared or not. sm90 takes those
-// that are dense and neither of a table nor prepared.
-std::string draw_codes(std::mt19937_64& random, bool is_for_sm80) {
-  const auto draw = [&](int least, int most) {
-    return std::uniform_int_distribution<int>(least, most)(random);
-  };
-  const auto one_of = [&](const std::vector<std::string>& all) {
-    return all[static_cast<std::size_t>(draw(0, static_cast<int>(all.size()) - 1))];
-  };
-  const std::string number = one_of({"bf16", "f16"});
-  const std::string code = one_of({"s4", "u4", "s8", "u8", "e2m1", "e4m3", "e5m2"});
-  const bool is_integer = code.starts_with('s') || code.starts_with('u');
-  const bool is_grouped = is_for_sm80 && draw(0, 1) == 0;
-  const bool is_prepared = is_for_sm80 && !is_grouped && draw(0, 2) == 0;
-  const bool has_table = is_for_sm80 && code == "u4" && draw(0, 1) == 0;
-  const int k = 32 * draw(1, 10);
-  std::string text = std::to_string(draw(1, 130)) + "x" +
-                     std::to_string(is_prepared ? 32 * draw(1, 3) : 8 * draw(1, 12)) + "x" +
-                     std::to_string(k);
-  text = !is_grouped ? "gemm " + text
-                     : "grouped_gemm " + text + " groups=" + std::to_string(draw(1, 6)) +
-                           one_of({" ends=i32", " counts=i64", " masked=i32"});
-  text += " a=" + number + " b=" + code + ":c out=" + one_of({"f32", number}) + " acc=f32";
-  text += " scale_b=" + one_of({"f32", "bf16", "e8m0"}) + one_of({"[1x32]", "[1x64]", "[64x32]"});
-  if (has_table) text += " table_b=nf4." + number;
-  if (is_prepared) text += " order_b=fragments";
-  // Rows of an odd number of 4-bit zero points do not fill whole bytes.
-  const bool fills_bytes = k % 64 == 0 || code.ends_with('8');
-  if (is_integer && !has_table && draw(0, 1) == 0)
-    text += " zero_b=" + code + one_of({fills_bytes ? "[1x32]" : "[1x32]:n", "[1x64]:n"});
-  return text;
-}
-
 TEST_F(ScaledRows, random_codes_are_problems) {
   for (int count = 0; count < 500; ++count) {
-    const std::string line = draw_codes(random_, count % 2 == 0);
+    const std::string line = tests::draw_codes(random_, count % 2 == 0);
     EXPECT_NO_THROW(parse_problem(line)) << line;
   }
 }
@@ -228,13 +108,13 @@ TEST_F(ScaledRows, random_codes_are_problems) {
 TEST_F(ScaledRows, random_codes_are_right_by_sm80) {
   if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
   for (int count = 0; count < (is_soak() ? 200 : 1); ++count)
-    expect_emulated(parse_problem(draw_codes(random_, true)), "sm80");
+    expect_emulated(parse_problem(tests::draw_codes(random_, true)), "sm80");
 }
 
 TEST_F(ScaledRows, random_codes_are_right_by_sm90) {
   if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
   for (int count = 0; count < (is_soak() ? 200 : 1); ++count)
-    expect_emulated(parse_problem(draw_codes(random_, false)), "sm90");
+    expect_emulated(parse_problem(tests::draw_codes(random_, false)), "sm90");
 }
 
 TEST_F(ScaledRows, large_problems_are_for_tensor_cores) {
