@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "tests/emulator/recording/loaded_module.hpp"
+#include "tests/emulator/recording/sparse_forms.hpp"
 #include "tests/emulator/recording/tensor_core_kernels.hpp"
 
 namespace gemmery::recording {
@@ -29,7 +30,7 @@ MatrixForm wmma(int m, int n, int k, Element type, Sum sum) {
 
 // Products of which most are smaller than the smallest number of the result, with signs.
 MatrixForm tiny_sums(int k, Element type) {
-  MatrixForm tiny{.form = {.a = type, .b = type, .k = k}, .is_wmma = false};
+  MatrixForm tiny{.form = {.a = type, .b = type, .k = k}, .kind = MatrixKind::tiny_sums};
   tiny.form.opcode = fmt::format("mma.sync.aligned.m16n8k{}.row.col.f32.{}.{}.f32", k,
                                  name_of(type), name_of(type));
   tiny.name = tiny.form.name = tiny.form.opcode + ", tiny sums";
@@ -48,6 +49,7 @@ std::vector<MatrixForm> all_matrix_forms() {
   forms.push_back(wmma(8, 8, 4, Element::f64, Sum::f64));
   for (const int k : {8, 16}) forms.push_back(tiny_sums(k, Element::bf16));
   for (const int k : {4, 8}) forms.push_back(tiny_sums(k, Element::tf32));
+  for (const MatrixForm& sparse : sparse_forms()) forms.push_back(sparse);
   return forms;
 }
 
@@ -147,8 +149,15 @@ Inputs tiny_inputs(const Form& f, int test_case) {
 }
 
 std::vector<std::uint32_t> inputs_of(const MatrixForm& form, int test_case) {
-  return form.is_wmma ? wmma_inputs(form, test_case)
-                      : tests::recording::arrange(form.form, tiny_inputs(form.form, test_case));
+  if (form.kind == MatrixKind::wmma) return wmma_inputs(form, test_case);
+  if (form.kind == MatrixKind::sparse) return sparse_inputs(form, test_case);
+  return tests::recording::arrange(form.form, tiny_inputs(form.form, test_case));
+}
+
+std::string kernel_of(const MatrixForm& form) {
+  if (form.kind == MatrixKind::wmma) return wmma_kernel(form);
+  if (form.kind == MatrixKind::sparse) return sparse_kernel(form);
+  return kernel_of(form.form);
 }
 
 }  // namespace
@@ -162,7 +171,7 @@ std::vector<std::uint32_t> run_matrix_form(const MatrixForm& form, Device device
   const driver::GpuDevice& gpu = driver::open_device(device);
   const driver::ScopedContext current(gpu);
   const OwnedStream stream(device);
-  const LoadedModule module(gpu, form.is_wmma ? wmma_kernel(form) : kernel_of(form.form));
+  const LoadedModule module(gpu, kernel_of(form));
   const auto words = static_cast<std::size_t>(extents_of(form).c);
   const auto out = module.run<std::uint32_t>("run", inputs, words * cases_per_matrix_form,
                                              cases_per_matrix_form, 32, stream.get());
