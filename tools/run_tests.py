@@ -118,6 +118,8 @@ def split_into_shards(tests, count):
 
 def run_all(tests, options):
     places = Places(options)
+    if options.each_gpu:  # programs that no shards share begin first: the last of them would be waited for
+        tests = sorted(tests, key=lambda test: test["kind"] == "gtest")
     shards = split_into_shards(tests, places.count) if options.each_gpu else tests
     with concurrent.futures.ThreadPoolExecutor(places.count) as pool:
         running = [pool.submit(run_one, test, options, places) for test in shards]
