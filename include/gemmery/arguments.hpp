@@ -3,6 +3,8 @@
 // arguments can be run.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -37,6 +39,17 @@ struct BoundCompanions {
   // The tensors and numbers of the program, in the order of its rules: views of rank 3 of the
   // operand's shape, with strides of 0 along broadcast dimensions.
   std::vector<EpilogueOperand> program_operands = {};
+};
+
+// The lines of results in the layout swizzled_128x4. In arguments of one group they count among
+// those of all groups; rows that a group's indices name have lines by index.
+struct ResultLines {
+  std::int64_t first = 0;
+  std::shared_ptr<const std::vector<std::int64_t>> by_index = nullptr;
+
+  std::int64_t operator[](std::int64_t line) const {
+    return by_index ? (*by_index)[static_cast<std::size_t>(line)] : first + line;
+  }
 };
 
 // The options of a GEMM besides A, B, out and the accumulator type.
@@ -121,6 +134,8 @@ class GEMMERY_API GemmArguments {
     return epilogue_operands_;
   }
 
+  const ResultLines& result_lines() const noexcept { return result_lines_; }
+
   // New memory or scalars for the same problem. Throws Error (invalid_argument) if the problem
   // would change: a null or less aligned pointer, an overlap, a beta other than 0 without a C. For
   // a batch by pointers, `data` is another array. Operands are "A", "B", "C", "out", "scale_a",
@@ -163,6 +178,7 @@ class GEMMERY_API GemmArguments {
   double alpha_ = 1;
   double beta_ = 0;
   std::vector<EpilogueOperand> epilogue_operands_;
+  ResultLines result_lines_;
   GemmProblem problem_;
   std::shared_ptr<const operation::GroupMemory> groups_;
   // The same work with scales as a part of the epilogue, if some do not vary along k: what families

@@ -212,7 +212,7 @@ void GemmArguments::bind(DType accumulator_type, const GemmOptions& given, const
 
 void GemmArguments::bind_epilogue(const EpilogueArguments& epilogue, const Tensor& domain) {
   operation::check_block_form(epilogue.program(), problem_);
-  epilogue_operands_ = operation::view_operands(epilogue, domain);
+  epilogue_operands_ = operation::view_operands(epilogue, {domain, out_.extent(0)});
   for (EpilogueOperand& operand : epilogue_operands_) {
     if (auto* const tensor = std::get_if<Tensor>(&operand.value)) drop_groups(*tensor, out_);
   }

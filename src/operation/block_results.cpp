@@ -8,6 +8,7 @@
 
 #include "epilogue/blocks.hpp"
 #include "epilogue/graph.hpp"
+#include "operation/groups.hpp"
 #include "operation/refusal.hpp"
 
 namespace gemmery::operation {
@@ -43,13 +44,42 @@ MatrixExtents block_extents(epilogue::Block block, ScaleLayout layout,
   return {out.batch, 1, swizzled_scale_count(lines, blocks, {1, 1})};
 }
 
+namespace {
+
+std::string quoted(const epilogue::Program& program) {
+  return '"' + program.text().substr(0, 300) + '"';
+}
+
+// Groups that share out begin anywhere among its rows (columns).
+void check_block_of_groups(const epilogue::Program& program, Ragged ragged, epilogue::Block block) {
+  const bool is_of_rows = ragged == Ragged::m;
+  if ((is_of_rows ? block.rows : block.columns) == 1) return;
+  refuse("epilogue",
+         is_of_rows ? "reductions of blocks of one row where groups divide the rows of out"
+                    : "reductions of blocks of one column where groups divide the columns of out",
+         "blocks of " + epilogue::block_text(block) + ", and " + quoted(program),
+         "reduce the result afterwards, or pass masked groups, whose blocks begin with each matrix",
+         ErrorKind::unsupported);
+}
+
+}  // namespace
+
 void check_block_form(const epilogue::Program& program, const GemmProblem& problem) {
   if (!epilogue::has_block_reductions(program.graph())) return;
-  if (!problem.groups && !problem.convolution) return;
-  refuse("epilogue", "a GEMM without groups for reductions of blocks",
-         (problem.groups ? "groups, and \"" : "a convolution, and \"") +
-             program.text().substr(0, 300) + '"',
-         "reduce the result afterwards", ErrorKind::unsupported);
+  if (problem.convolution)
+    refuse("epilogue", "a GEMM for reductions of blocks", "a convolution, and " + quoted(program),
+           "reduce the result afterwards", ErrorKind::unsupported);
+  if (!is_out_shared(problem)) return;
+  for (const epilogue::Node& node : program.graph().nodes)
+    if (node.kind == epilogue::NodeKind::reduction)
+      check_block_of_groups(program, problem.groups->ragged, node.reduction.block);
+}
+
+void check_cleared_blocks(const EpilogueOperandRule& rule, const Groups& groups) {
+  if (groups.outside != OutsideGroups::zero || rule.layout == ScaleLayout::strided) return;
+  refuse("epilogue operand " + rule.name,
+         "untouched elements outside of groups beside the layout swizzled_128x4", "outside=zero",
+         "fill the scales with zeros before", ErrorKind::unsupported);
 }
 
 }  // namespace gemmery::operation

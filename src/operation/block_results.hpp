@@ -21,7 +21,11 @@ epilogue::Block block_of_result(const epilogue::Program& program,
 MatrixExtents block_extents(epilogue::Block block, ScaleLayout layout,
                             const MatrixExtents& out) noexcept;
 
-// Throws Error (unsupported) for reductions of blocks with groups or a convolution.
+// Throws Error (unsupported) for reductions of blocks of a convolution, and of blocks that reach
+// over several groups.
 void check_block_form(const epilogue::Program& program, const GemmProblem& problem);
+
+// Throws Error (unsupported) for a swizzled result whose lines of no group would be cleared.
+void check_cleared_blocks(const EpilogueOperandRule& rule, const Groups& groups);
 
 }  // namespace gemmery::operation

@@ -309,10 +309,6 @@ bool is_linear_combination(const EpilogueArguments& epilogue) noexcept {
 
 namespace {
 
-MatrixExtents extents_of_out(const Tensor& out) {
-  return {out.extent(0), out.extent(1), out.extent(2)};
-}
-
 EpilogueMatrix matrix_of(const EpilogueOperand& view, bool is_reduced) {
   const auto* const tensor = std::get_if<Tensor>(&view.value);
   if (tensor == nullptr) return {.name = view.name, .is_number = true};
@@ -330,20 +326,24 @@ std::vector<EpilogueMatrix> input_matrices(const std::vector<EpilogueOperand>& v
   return matrices;
 }
 
-Tensor view_any_result(const Place& place, const EpilogueOperand& operand, const Tensor& out,
+Tensor view_any_result(const Place& place, const EpilogueOperand& operand, const OutDomain& out,
                        const epilogue::Program& program, epilogue::Block block) {
   const Tensor& tensor = std::get<Tensor>(operand.value);
   check_layout(place, operand.layout, block);
   if (block != epilogue::one_element)
-    return view_blocks(place, tensor, operand.layout,
-                       block_extents(block, operand.layout, extents_of_out(out)));
-  return view_result(place, tensor, out,
+    return view_blocks(
+        place, tensor, operand.layout,
+        block_extents(block, operand.layout,
+                      {out.matrices, out.elements.extent(1), out.elements.extent(2)}));
+  return view_result(place, tensor, out.elements,
                      reduction_of(program, operand.name) != epilogue::Reduction::none);
 }
 
 }  // namespace
 
-std::vector<EpilogueOperand> view_operands(const EpilogueArguments& epilogue, const Tensor& out) {
+std::vector<EpilogueOperand> view_operands(const EpilogueArguments& epilogue,
+                                           const OutDomain& domain) {
+  const Tensor& out = domain.elements;
   const epilogue::Program& program = epilogue.program();
   const std::size_t results = program.inputs().size();
   std::vector<EpilogueOperand> views = epilogue.operands();
@@ -359,7 +359,7 @@ std::vector<EpilogueOperand> view_operands(const EpilogueArguments& epilogue, co
     } else {
       const epilogue::Block block =
           block_of_result(program, input_matrices(views, program), views[i].name);
-      *tensor = view_any_result(place, views[i], out, program, block);
+      *tensor = view_any_result(place, views[i], domain, program, block);
     }
     check_device(label, *tensor, out.device());
     check_memory(label, *tensor);

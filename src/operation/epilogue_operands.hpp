@@ -59,9 +59,16 @@ bool is_linear_combination(const EpilogueArguments& epilogue) noexcept;
 const EpilogueOperand* find_operand(const std::vector<EpilogueOperand>& operands,
                                     std::string_view name) noexcept;
 
-// Operands as views of rank 3 for a problem whose out is (L, M, N). Throws Error (invalid_argument)
-// for shapes, devices and memory that do not fit.
-std::vector<EpilogueOperand> view_operands(const EpilogueArguments& epilogue, const Tensor& out);
+// What an epilogue's operands broadcast to.
+struct OutDomain {
+  Tensor elements;        // (L, M, N); the groups of a grouped problem are its batch
+  std::int64_t matrices;  // of out: 1 if groups share it
+};
+
+// Operands as views of rank 3. Throws Error (invalid_argument) for shapes, devices and memory that
+// do not fit.
+std::vector<EpilogueOperand> view_operands(const EpilogueArguments& epilogue,
+                                           const OutDomain& domain);
 
 // The matrices of these operands; `program` tells which of them are reductions.
 std::vector<EpilogueMatrix> matrices_of(const std::vector<EpilogueOperand>& views,

@@ -184,6 +184,7 @@ IndexedGroup::IndexedGroup(const GemmArguments& arguments, const GroupSlice& sli
   GemmArguments all = arguments;  // of this group only
   GemmProblem& problem = all.problem_;
   problem.groups->gather = problem.groups->scatter = {};
+  all.result_lines_.by_index = std::make_shared<const std::vector<std::int64_t>>(written_);
   (is_m ? problem.m : problem.n) = count;
   Tensor& input = is_m ? all.a_ : all.b_;
   input = copy_of(input, read_, true);

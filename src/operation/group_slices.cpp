@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/arithmetic.hpp"
+#include "epilogue/blocks.hpp"
 #include "operation/epilogue_operands.hpp"
 #include "operation/groups.hpp"
 #include "operation/matrix.hpp"
@@ -209,6 +210,29 @@ Tensor reduced_part(const Tensor& view, const GemmProblem& problem, const Box& b
              .columns = is_of_columns ? box.n : masked_extent(view.extent(2), problem.n, box.n)});
 }
 
+// The part of a result for blocks of out. If groups share out, blocks are of one of a group's
+// lines. Swizzled values are those of all groups (ResultLines).
+Tensor block_part(const Tensor& view, const EpilogueOperandRule& rule, const GemmProblem& problem,
+                  const Box& box, std::int64_t group) {
+  Part part{.batch = batch_in(view, group), .rows = view.extent(1), .columns = view.extent(2)};
+  if (rule.layout != ScaleLayout::strided) return part_of(view, part);
+  if (is_out_shared(problem)) {
+    part.row = box.row;
+    part.column = box.column;
+  }
+  part.rows = epilogue::count_blocks(box.m, rule.block.rows);
+  part.columns = epilogue::count_blocks(box.n, rule.block.columns);
+  return part_of(view, part);
+}
+
+// The part of a tensor of the epilogue.
+Tensor operand_part(const Tensor& view, const EpilogueOperandRule& rule, const GemmProblem& problem,
+                    const Box& box, std::int64_t group) {
+  if (rule.block != epilogue::one_element) return block_part(view, rule, problem, box, group);
+  return is_reduced(problem, rule.name) ? reduced_part(view, problem, box, group)
+                                        : addend_part(view, box, group);
+}
+
 // The companions of one group; blocks are still those of all groups.
 BoundCompanions companion_part(BoundCompanions memory, OperandCompanions& types,
                                std::int64_t group) {
@@ -326,12 +350,12 @@ GemmArguments GroupSlicer::operator()(const GroupSlice& slice) const {
   own.groups_.reset();
   own.problem_.groups.reset();
   take_box(own, box, slice.group);
+  if (is_out_shared(problem)) own.result_lines_.first = box.row + box.column;
   for (std::size_t i = 0; i < own.epilogue_operands_.size(); ++i) {
-    auto& [operand, value, layout] = own.epilogue_operands_[i];
-    auto* const tensor = std::get_if<Tensor>(&value);
+    auto* const tensor = std::get_if<Tensor>(&own.epilogue_operands_[i].value);
     if (tensor == nullptr) continue;
-    *tensor = is_reduced(problem, operand) ? reduced_part(*tensor, problem, box, slice.group)
-                                           : addend_part(*tensor, box, slice.group);
+    *tensor =
+        operand_part(*tensor, rules_of(problem.epilogue).operands[i], problem, box, slice.group);
     own.problem_.epilogue_operands[i].batch_stride = 0;
   }
   return own;

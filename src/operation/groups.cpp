@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "operation/block_results.hpp"
 #include "operation/epilogue_operands.hpp"
 #include "operation/names.hpp"
 #include "operation/overlap.hpp"
@@ -227,6 +228,7 @@ void check_groups(const GemmProblem& problem) {
     if (rule.is_output && reduction_of(rules.program, rule.name) != epilogue::Reduction::none)
       check_reduction(problem, rule, matrix);
     if (is_out_shared(problem)) check_shared_operand(problem, rule, matrix);
+    check_cleared_blocks(rule, *problem.groups);
   }
 }
 

@@ -311,6 +311,71 @@ TEST_F(QuantisedRows, row_48_random_problems_with_results_of_e2m1) {
   }
 }
 
+// Groups of rows, with blocks of one row; of columns, with blocks of one column; of k and masked
+// ones, with any blocks.
+std::string draw_groups(std::mt19937_64& random) {
+  const auto draw = [&](std::size_t count) { return random() % count; };
+  struct Form {
+    const char* words;
+    const char* block;
+    const char* major;
+  };
+  constexpr std::array forms{
+      Form{"ends=i32", "1, 32", ""},
+      Form{"counts=i64/align=128", "1, 16", ""},
+      Form{"labels=i32/align=128", "1, 32", ""},
+      Form{"prefix=i32/host", "1, 8", ""},
+      Form{"gather=i32/of=90/divide=2", "1, 32", ""},
+      Form{"ends=i64 scatter=i32/of=700", "1, 16", ""},
+      Form{"ragged=n ends=i32/align=16", "32, 1", ":c"},
+      Form{"masked=i32", "1, 32", ""},
+      Form{"masked=i32 outside=zero", "1, 32", ""},
+      Form{"ragged=k ends=i32/align=8", "1, 32", ""},
+  };
+  constexpr std::array programs_of_lines{
+      "scale = mx_scale(block_amax(accum, {0}), e4m3, rceil); q = cast(accum / scale, e4m3, "
+      "saturate); D = accum\" scale=e8m0{1} q=e4m3{2}",
+      "x = silu(accum) * weight; s = block_amax(x, {0}) / 448; D = x; q = cast(where(s > 0, x / s, "
+      "0), e5m2, saturate)\" s=f32{1} q=e5m2{2} weight=f32[l,1]"};
+  const Form& form = forms[draw(forms.size())];
+  const bool is_zeroed = std::string_view(form.words).find("zero") != std::string_view::npos;
+  const char* const layout = is_zeroed ? "" : draw(2) == 0 ? ":swizzled" : form.major;
+  return fmt::format("grouped_gemm {}x{}x{} groups={} {} a=bf16 out=f32{} epilogue=\"",
+                     1 + draw(300), 8 * (1 + draw(12)), 8 * (1 + draw(12)), 1 + draw(9), form.words,
+                     form.major) +
+         fmt::format(fmt::runtime(programs_of_lines[draw(programs_of_lines.size())]), form.block,
+                     layout, form.major);
+}
+
+TEST_F(QuantisedRows, row_47_random_groups_on_the_cpu) {
+  for (int round = 0; round < (is_soak() ? 1000 : 20); ++round) {
+    const ProblemLine problem = parse_problem(draw_groups(random_));
+    EXPECT_EQ(to_string(parse_problem(to_string(problem))), to_string(problem));
+    const auto kernels = get_kernels(problem.problem, device_info(Device::cpu()));
+    ASSERT_FALSE(kernels.empty()) << to_string(problem);
+    for (const Kernel& kernel : kernels) expect_by(problem, kernel, Device::cpu());
+  }
+}
+
+// By a kernel of each of two families, in a short run.
+TEST_F(QuantisedRows, row_47_random_groups_on_an_emulated_device) {
+  if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
+  const Device device = parse_device("emulated:h200").value();
+  for (int count = 0; count < (is_soak() ? 150 : 2); ++count) {
+    const ProblemLine problem = parse_problem(draw_groups(random_));
+    const auto kernels = get_kernels(problem.problem, device_info(device));
+    const bool is_zeroed = problem.problem.groups->outside == OutsideGroups::zero;
+    ASSERT_TRUE(is_zeroed || !kernels.empty()) << to_string(problem);
+    if (kernels.empty()) continue;
+    const std::size_t first = random_() % kernels.size();
+    const auto other = std::ranges::find_if(kernels, [&](const Kernel& kernel) {
+      return kernel.family().name() != kernels[first].family().name();
+    });
+    expect_by(problem, kernels[first], device);
+    if (other != kernels.end()) expect_by(problem, *other, device);
+  }
+}
+
 // By one kernel of each family that has the program, or of one of them in a short run.
 TEST_F(QuantisedRows, row_47_random_problems_on_an_emulated_device) {
   if (!jit::compiler_status().found) GTEST_SKIP() << jit::compiler_status().searched;
@@ -385,9 +450,17 @@ TEST_F(QuantisedRows, refusals_name_what_does_not_fit) {
   expect(gemm + "\"D = mx_scale(accum, f32, floor)\"", "the type that is scaled");
   expect("gemm 64x64x64 a=f32 out=e2m1", "an epilogue's program");
   expect(
-      "grouped_gemm 64x64x64 groups=2 ends=i32 a=bf16 epilogue=\"D = accum / block_amax(accum, 1, "
+      "grouped_gemm 64x64x64 groups=2 ends=i32 a=bf16 epilogue=\"D = accum / block_amax(accum, "
+      "32, 1)\"",
+      "blocks of one row where groups divide the rows of out");
+  expect(
+      "grouped_gemm 64x64x64 groups=2 ragged=n a=bf16 epilogue=\"D = accum / block_amax(accum, 1, "
       "32)\"",
-      "a GEMM without groups");
+      "blocks of one column where groups divide the columns of out");
+  expect(
+      "grouped_gemm 64x64x64 groups=2 outside=zero a=bf16 epilogue=\"s = block_amax(accum, 1, 32); "
+      "D = accum / s\" s=f32:swizzled",
+      "fill the scales with zeros before");
   expect("gemm 64x64x64 a=f32 out=e2m1:c epilogue=\"D = accum * 2\"", "adjacent columns");
 }
 

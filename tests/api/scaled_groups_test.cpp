@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "core/number.hpp"
+#include "device/abi/scale_layout.hpp"
 #include "jit/nvrtc.hpp"
 #include "tests/support/random_seed.hpp"
 
@@ -68,6 +70,7 @@ class Values {
 class ScaledGroups : public ::testing::Test {
  protected:
   std::mt19937_64 random_{tests::random_seed()};
+  std::vector<std::string_view> families_{"simt", "sm90"};
 
   std::function<double()> integers() {
     return [this] { return static_cast<double>(random_() % 5) - 2; };
@@ -86,7 +89,7 @@ class ScaledGroups : public ::testing::Test {
   void on_all(Check&& check) {
     check(Device::cpu(), "host");
     if (!jit::compiler_status().found) return;
-    for (const std::string_view family : {"simt", "sm90"})
+    for (const std::string_view family : families_)
       check(parse_device("emulated:h200").value(), family);
   }
 
@@ -225,6 +228,95 @@ TEST_F(ScaledGroups, row_40_blocks_of_k_that_groups_divide) {
                    b.at(column * total + d) * sb.at(d / block * n + column);
           ASSERT_EQ(out.at((group * m + row) * n + column), sum) << row << ", " << column;
         }
+    }
+  });
+}
+
+// Results of a grouped product quantised to MXFP8: scales of 1x32 follow out's rows, whose groups
+// are empty or of odd rows, and no multiples of a tile. Those of no group stay.
+class QuantisedGroups : public ScaledGroups {
+ protected:
+  static constexpr std::int64_t total = 260, n = 72, k = 64, groups = 4, blocks = 3;
+  static constexpr std::int64_t padded = 384 * 4;  // swizzled, 128 rows by 4 blocks
+
+  void SetUp() override {
+    families_ = {"simt", "sm80", "sm90"};
+    for (std::int64_t i = ends.back() * k; i < total * k; ++i) a.at(i) = nan;
+  }
+
+  static std::int64_t group_of(std::int64_t row) { return row < 1 ? 0 : row < 128 ? 2 : 3; }
+
+  double sum_of(std::int64_t row, std::int64_t column) const {
+    double sum = 0;
+    for (std::int64_t d = 0; d < k; ++d)
+      sum += a.at(row * k + d) * b.at((group_of(row) * k + d) * n + column);
+    return sum;
+  }
+
+  // The least power of two for which the block's elements are at most 448.
+  double scale_of(std::int64_t row, std::int64_t at) const {
+    double most = 0;
+    for (std::int64_t column = 32 * at; column < std::min(32 * at + 32, n); ++column)
+      most = std::max(most, std::fabs(sum_of(row, column)));
+    return most == 0 ? 0x1p-127 : std::exp2(std::ceil(std::log2(most / 448)));
+  }
+
+  void expect_quantised(ScaleLayout layout, const Values& out, const Values& q,
+                        const Values& scale) const {
+    std::vector<bool> is_expected(static_cast<std::size_t>(padded));
+    const bool is_swizzled = layout == ScaleLayout::swizzled_128x4;
+    for (std::int64_t row = 0; row < ends.back(); ++row)
+      for (std::int64_t at = 0; at < blocks; ++at) {
+        const double expected = scale_of(row, at);
+        const std::int64_t place =
+            is_swizzled ? abi::swizzled_offset(row, at, 1) : row * blocks + at;
+        is_expected[static_cast<std::size_t>(place)] = true;
+        ASSERT_EQ(scale.at(place), expected) << row << ", " << at;
+        for (std::int64_t column = 32 * at; column < std::min(32 * at + 32, n); ++column) {
+          const double sum = sum_of(row, column);
+          ASSERT_EQ(out.at(row * n + column), sum) << row << ", " << column;
+          ASSERT_EQ(q.at(row * n + column),
+                    number::rounded_to(DType::float8_e4m3fn, {sum / expected, 0}))
+              << row << ", " << column;
+        }
+      }
+    for (std::int64_t i = 0; i < (is_swizzled ? padded : total * blocks); ++i)
+      ASSERT_TRUE(is_expected[static_cast<std::size_t>(i)] || scale.at(i) == 64) << i;
+    for (std::int64_t i = ends.back() * n; i < total * n; ++i)
+      ASSERT_TRUE(out.at(i) == poison && q.at(i) == -16) << i;
+  }
+
+  const std::vector<std::int32_t> ends{1, 1, 128, 257};
+  Values a{DType::bfloat16, {total, k}, integers()};
+  Values b{DType::bfloat16, {groups, k, n}, integers()};
+};
+
+TEST_F(QuantisedGroups, row_47_results_of_groups_with_scales_in_both_layouts) {
+  on_all([&](Device device, std::string_view family) {
+    SCOPED_TRACE(family);
+    const OwnedStream stream(device);
+    Buffer sizes(ends.size() * 4, stream.get());
+    copy(sizes.data(), device, ends.data(), Device::cpu(), ends.size() * 4, stream.get());
+    for (const ScaleLayout layout : {ScaleLayout::strided, ScaleLayout::swizzled_128x4}) {
+      const bool is_swizzled = layout == ScaleLayout::swizzled_128x4;
+      Values out(DType::float32, {total, n}, constant(poison));
+      Values q(DType::float8_e4m3fn, {total, n}, constant(-16));
+      Values scale(DType::float8_e8m0fnu,
+                   is_swizzled ? std::vector{padded} : std::vector{total, blocks}, constant(64));
+      for (Values* const values : {&a, &b, &out, &q, &scale}) values->place(stream.get());
+      const EpilogueArguments epilogue(
+          "scale = mx_scale(block_amax(accum, 1, 32), e4m3, rceil); q = cast(accum / scale, e4m3, "
+          "saturate); D = accum",
+          {{"q", q.view()}, {"scale", scale.view(), layout}});
+      run(GroupedGemmArguments(
+              a.view(), b.view(), out.view(), DType::float32,
+              {.sizes =
+                   GroupIndices(static_cast<const std::int32_t*>(sizes.data()), groups, device)},
+              {.epilogue = epilogue})
+              .as_gemm(),
+          family, stream.get());
+      for (Values* const values : {&out, &q, &scale}) values->read(stream.get());
+      expect_quantised(layout, out, q, scale);
     }
   });
 }

@@ -1063,7 +1063,8 @@ SoundProgram program_of(SoundKernel kernel) noexcept {
     return {"D = accum + bias; total = sum(D); columns = max(accum); peak = max(abs(D))",
             "bias=f32[n] total=f32[1] columns=f32[n] peak=f32[1]"};
   if (kernel == SoundKernel::wgmma_weights)
-    return {"D = (accum + bias) * weight + more", "bias=f32[l,n] weight=f32[m] more=f32[m,n]"};
+    return {"D = (accum + bias) * weight + more; scale = block_amax(accum, 1, 8)",
+            "bias=f32[l,n] weight=f32[m] more=f32[m,n] scale=f32:swizzled"};
   if (kernel == SoundKernel::indexed_sums)
     return {"D = accum * 2; sums = sum(accum); rows = max(D)", "sums=f32[l,n] rows=f32[m]"};
   if (kernel == SoundKernel::wgmma_group_sums)

@@ -75,6 +75,7 @@ std::string random_groups(std::mt19937_64& random, int most_extent, tests::Progr
   const bool has_labels = form.words.find("labels") != std::string_view::npos;
   limits.groups = form.ragged;
   limits.with_reductions = !has_labels;
+  limits.with_blocks = random() % 3 == 0;
   const bool is_of_n = form.words.find("ragged=n") != std::string_view::npos;
   const bool has_stack = form.ragged == 'k';
   const int many = (has_stack ? 1 : 4) * extent(most_extent);

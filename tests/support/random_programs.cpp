@@ -132,9 +132,13 @@ class ProgramWriter {
   // element, as do results that read it.
   std::string reduce_block(std::string& value, std::string& fields) {
     constexpr std::string_view kinds[] = {"amax", "amax", "max", "min", "sum"};
-    constexpr std::string_view blocks[] = {"1, 32", "1, 16", "32, 1", "8, 8",
-                                           "3, 5",  "1, 0",  "0, 1"};
-    const std::string block{pick(blocks)};
+    constexpr std::string_view any[] = {"1, 32", "1, 16", "32, 1", "8, 8", "3, 5", "1, 0", "0, 1"};
+    // Groups divide rows (columns) of out.
+    constexpr std::string_view of_rows[] = {"1, 32", "1, 16", "1, 8", "1, 32", "1, 0", "1, 5"};
+    constexpr std::string_view of_columns[] = {"32, 1", "16, 1", "8, 1", "32, 1", "0, 1", "5, 1"};
+    const std::string block{limits_.groups == 'm'   ? pick(of_rows)
+                            : limits_.groups == 'n' ? pick(of_columns)
+                                                    : pick(any)};
     std::string text =
         "_block = block_" + std::string(pick(kinds)) + "(" + number(2) + ", " + block + "); ";
     text += happens(50) ? "scale = mx_scale(_block, e4m3, rceil); "

@@ -138,7 +138,9 @@ class ProgramRows {
       : params_(params),
         rows_left_((named.has_row[0] ? 1 : 0) | (named.has_row[1] ? 2 : 0)),
         columns_left_(column < n ? static_cast<int>(min(n - column, 0x7fffffffU)) : 0),
-        between_(named.between) {
+        between_(named.between),
+        row_(static_cast<unsigned>(named.first)),
+        column_(column) {
     static_assert(row_step == rows_by_index && rows == 2);
     begin_inputs(batch, static_cast<unsigned>(named.first), column);
     begin_outputs(batch, static_cast<unsigned>(named.first), column);
@@ -303,9 +305,9 @@ class ProgramRows {
     return origin + elements * abi::bytes_of(tensor.dtype);
   }
 
+  __device__ int step() const { return row_step == rows_by_index ? between_ : row_step; }
   __device__ abi::Int64 row_bytes(const abi::EpiloguePlace& place, DType dtype, int row) const {
-    const int step = row_step == rows_by_index ? between_ : row_step;
-    return row * step * place.row_stride * abi::bytes_of(dtype);
+    return row * step() * place.row_stride * abi::bytes_of(dtype);
   }
 
   /// Reads a tensor that does not vary with n. Threads without an element of out read nothing: a
@@ -417,7 +419,7 @@ class ProgramRows {
   __device__ BlockElement element(int row, int offset, int column) const {
     return {row_of(row), column_of(offset + column), offset, row, column};
   }
-  __device__ unsigned row_of(int row) const { return row_ + static_cast<unsigned>(row * row_step); }
+  __device__ unsigned row_of(int row) const { return row_ + static_cast<unsigned>(row * step()); }
   __device__ unsigned column_of(int offset) const {
     return column_ + static_cast<unsigned>(offset);
   }

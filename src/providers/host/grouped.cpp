@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "epilogue/blocks.hpp"
 #include "operation/epilogue_operands.hpp"
 #include "operation/groups.hpp"
 #include "platform/parallel.hpp"
@@ -73,8 +74,14 @@ void clear(const Tensor& view, std::int64_t batch, Ragged ragged, const Gap& gap
                   0, width);
 }
 
+// The blocks that have no element of a group.
+Gap blocks_in(const Gap& gap, std::int32_t block) {
+  return {epilogue::count_blocks(gap.first, block), epilogue::count_blocks(gap.last, block)};
+}
+
+// `block`: how many elements along the extent that differs share a value of the result.
 void clear_outside(const GemmArguments& arguments, const std::vector<GroupSlice>& slices,
-                   const Tensor& view) {
+                   const Tensor& view, std::int32_t block = 1) {
   const GemmProblem& problem = arguments.problem();
   const Ragged ragged = problem.groups->ragged;
   const std::int64_t extent = operation::ragged_extent(problem);
@@ -84,7 +91,7 @@ void clear_outside(const GemmArguments& arguments, const std::vector<GroupSlice>
   }
   for (const GroupSlice& slice : slices)
     for (const Gap& gap : operation::find_gaps({slice}, extent))
-      clear(view, slice.group, ragged, gap);
+      clear(view, slice.group, ragged, blocks_in(gap, block));
 }
 
 // True if a result has an element for every element along the extent that differs.
@@ -109,7 +116,9 @@ void clear_outside(const GemmArguments& arguments, const std::vector<GroupSlice>
     const bool is_full =
         operation::reduction_of(rules.program, rule.name) == epilogue::Reduction::none;
     const Tensor& view = std::get<Tensor>(arguments.epilogue_operands()[i].value);
-    if (is_of_lines(problem, view, is_full)) clear_outside(arguments, slices, view);
+    const std::int32_t block =
+        problem.groups->ragged == Ragged::m ? rule.block.rows : rule.block.columns;
+    if (is_of_lines(problem, view, is_full)) clear_outside(arguments, slices, view, block);
   }
 }
 

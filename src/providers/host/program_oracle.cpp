@@ -190,7 +190,7 @@ class ProgramComparison {
       const EpilogueOperandRule& rule =
           rules_of(problem_.epilogue).operands[graph_.inputs.size() + output - 1];
       if (rule.block != epilogue::one_element)
-        result.blocks.emplace(rule.block, rule.layout, view, problem_);
+        result.blocks.emplace(rule.block, rule.layout, view, arguments_);
     }
     if (result.reduction == epilogue::Reduction::none) {
       full_.push_back(result);

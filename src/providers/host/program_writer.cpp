@@ -260,7 +260,7 @@ void ProgramRun<T>::reduce_blocks(const epilogue::Stage& stage, const Part& part
 template <class T>
 void ProgramRun<T>::store_blocks(const Part& part, const Machine& machine) const {
   for (const BlockResult& result : block_results_) {
-    const BlockPlaces places(result.block, result.layout, result.view, arguments_.problem());
+    const BlockPlaces places(result.block, result.layout, result.view, arguments_);
     const T* value = machine.output(result.output);
     for (int row = 0; row < part.rows; ++row)
       for (int column = 0; column < part.columns; ++column, ++value) {

@@ -227,6 +227,9 @@ OperandRules rules_for(const OperandRules& rules, const GemmProblem& problem) {
 
 // The tensor that TMA would have to load and cannot, or that there is no room for all.
 std::string input_misfit_text(const OperandRules& rules, const GemmProblem& problem) {
+  const Status blocks =
+      check_sm90_blocks(problem.epilogue, is_turned(rules), widest_staging(rules));
+  if (!blocks) return blocks.error();
   const ProgramTensors tensors = program_tensors(problem.epilogue, is_turned(rules));
   for (const Sm90Candidate& candidate : sm90_group_candidates(rules)) {
     const abi::Sm90Design design = with_program(sm90_design(rules, candidate.tile), tensors);
