@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -186,5 +187,9 @@ class GEMMERY_API GemmArguments {
   std::shared_ptr<const GemmArguments> scaled_sums_;
   bool is_with_scaled_sums_ = false;  // these arguments are such
 };
+
+// The arguments' problem with their numbers, and as text: `parse_problem(to_string(arguments))`.
+GEMMERY_API ProblemLine problem_line(const GemmArguments& arguments);
+GEMMERY_API std::string to_string(const GemmArguments& arguments);
 
 }  // namespace gemmery

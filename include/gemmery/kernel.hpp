@@ -151,6 +151,9 @@ struct GEMMERY_API Metadata {
   GEMMERY_API std::string_view design_value(std::string_view field) const noexcept;
 };
 
+// The kernel's name, and a line each for its family, operands, design and epilogue.
+GEMMERY_API std::string to_string(const Metadata& metadata);
+
 // Scratch memory that the caller provides for one launch, on the operands' device; aligned to 256
 // bytes.
 struct Workspace {

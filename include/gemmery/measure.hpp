@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <gemmery/export.hpp>
@@ -37,6 +38,9 @@ struct Measurement {
   double roofline_share = 0;  // roofline_us / median_us
   std::vector<double> samples_us = {};  // in the order of time
 };
+
+// "93.0 us, 45.1 GFLOP/s (median of 11 samples, quartiles 90.2 to 97.9 us)".
+GEMMERY_API std::string to_string(const Measurement& measurement);
 
 // Throws what `run` throws.
 GEMMERY_API Measurement measure(const ProblemLine& line, const Kernel& kernel,

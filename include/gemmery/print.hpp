@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `stream << value` for what has a text: values with `to_string` (devices, tensors, problems,
-// reports), enumerators and kernels, by their names.
+// arguments, metadata, measurements, reports), enumerators and kernels, by their names.
 #pragma once
 
 #include <concepts>
@@ -13,6 +13,7 @@
 #include <gemmery/doctor.hpp>
 #include <gemmery/emulate.hpp>
 #include <gemmery/kernel.hpp>
+#include <gemmery/measure.hpp>
 #include <gemmery/status.hpp>
 #include <gemmery/tensor.hpp>
 #include <gemmery/verify.hpp>

@@ -8,11 +8,6 @@
 namespace gemmery::python {
 namespace {
 
-void append_numbers(const BoundCompanions& companions, std::vector<double>& numbers) {
-  for (const EpilogueOperand& operand : companions.program_operands)
-    if (const auto* const number = std::get_if<double>(&operand.value)) numbers.push_back(*number);
-}
-
 // Appends the bytes of numbers one by one: structs may have padding.
 class IdentityBytes {
  public:
@@ -80,17 +75,7 @@ class IdentityBytes {
 
 }  // namespace
 
-std::string problem_line(const PyGemmArguments& arguments) {
-  const GemmArguments& native = *arguments.native;
-  ProblemLine line{.problem = native.problem(), .alpha = native.alpha(), .beta = native.beta()};
-  for (const EpilogueOperand& operand : native.epilogue_operands()) {
-    if (const auto* const number = std::get_if<double>(&operand.value))
-      line.numbers.push_back(*number);
-  }
-  append_numbers(native.a_companions(), line.a_numbers);
-  append_numbers(native.b_companions(), line.b_numbers);
-  return to_string(line);
-}
+std::string problem_line(const PyGemmArguments& arguments) { return to_string(*arguments.native); }
 
 nb::bytes identity_of(const PyGemmArguments& arguments) {
   const GemmArguments& native = *arguments.native;
@@ -109,14 +94,11 @@ nb::bytes identity_of(const PyGemmArguments& arguments) {
   identity.add(problem.b_companions);
   if (problem.groups) identity.add(*problem.groups);
   if (problem.convolution) identity.add(*problem.convolution);
-  identity.add(native.alpha());
-  identity.add(native.beta());
-  for (const EpilogueOperand& operand : native.epilogue_operands())
-    if (const auto* const number = std::get_if<double>(&operand.value)) identity.add(*number);
-  std::vector<double> numbers;
-  append_numbers(native.a_companions(), numbers);
-  append_numbers(native.b_companions(), numbers);
-  for (const double number : numbers) identity.add(number);
+  const ProblemLine line = gemmery::problem_line(native);
+  identity.add(line.alpha);
+  identity.add(line.beta);
+  for (const auto* const numbers : {&line.numbers, &line.a_numbers, &line.b_numbers})
+    for (const double number : *numbers) identity.add(number);
   identity.add(native.device().type);
   identity.add(native.device().index);
   return identity.take();

@@ -2,6 +2,8 @@
 // The figures of timed kernels: medians, quartiles and the roofline.
 #include <gemmery/measure.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <deque>
@@ -62,6 +64,13 @@ Measurement summarize(const ProblemLine& line, const DeviceInfo& device,
 }
 
 }  // namespace
+
+std::string to_string(const Measurement& measurement) {
+  return fmt::format(
+      "{:.3g} us, {:.3g} GFLOP/s (median of {} samples, quartiles {:.3g} to {:.3g} us)",
+      measurement.median_us, measurement.flops_per_second / 1e9, measurement.samples,
+      measurement.quartile_low_us, measurement.quartile_high_us);
+}
 
 std::vector<Measurement> measure_interleaved(const ProblemLine& line,
                                              const std::vector<Kernel>& kernels,

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <gemmery/describe.hpp>
 #include <gemmery/discovery.hpp>
+#include <gemmery/elementwise.hpp>
 #include <gemmery/error.hpp>
 #include <gemmery/print.hpp>
 
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace gemmery {
 namespace {
@@ -41,6 +43,47 @@ TEST(Print, gives_names_of_kernels_and_reasons) {
   const Status refused = kernel.supports(parse_problem("gemm 8x8x8 a=f64").problem, cpu);
   EXPECT_EQ(printed(refused), refused.error());
   EXPECT_EQ(printed(explain(problem, cpu)), to_string(explain(problem, cpu)));
+}
+
+TEST(Print, gives_arguments_as_the_line_that_describes_them) {
+  std::vector<float> memory(64 * 3);
+  const Tensor matrix(memory.data(), DType::float32, {8, 8});
+  const GemmArguments scaled(matrix, matrix, {memory.data() + 64, DType::float32, {8, 8}},
+                             {.alpha = 0.5});
+  EXPECT_EQ(printed(scaled), "gemm 8x8x8 a=f32 alpha=0.5");
+  EXPECT_EQ(parse_problem(printed(scaled)), problem_line(scaled));
+  const GemmArguments fused(
+      matrix, matrix, {memory.data() + 64, DType::float32, {8, 8}},
+      {.epilogue = EpilogueArguments("D = slope * accum", {{"slope", 0.25}})});
+  EXPECT_EQ(parse_problem(printed(fused)), problem_line(fused)) << printed(fused);
+  const ElementwiseArguments elementwise({memory.data(), DType::float32, {8, 8}},
+                                         EpilogueArguments("D = 2 * x", {{"x", matrix}}));
+  EXPECT_EQ(printed(elementwise), printed(elementwise.as_gemm()));
+}
+
+TEST(Print, gives_metadata_a_line_for_each_question) {
+  const Metadata metadata =
+      find_kernel("simt1_gemm_f32r16_bf16c2_f32x4_acc-f32_128x128x8_8x8_k1_s4")->metadata();
+  const std::string text = printed(metadata);
+  EXPECT_TRUE(text.starts_with(metadata.kernel_name + "\n  family    templates/simt for ")) << text;
+  EXPECT_NE(text.find("\n  operands  A float32 (row, aligned to 16 bytes), B bfloat16 (column, "
+                      "aligned to 2 bytes), out float32 (any, aligned to 4 bytes), accumulators "
+                      "float32\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(" stages=4"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("\n  epilogue  D = alpha * accum + beta * C")) << text;
+}
+
+TEST(Print, gives_a_measurement_with_its_spread) {
+  Measurement measurement;
+  measurement.median_us = 93.04;
+  measurement.flops_per_second = 45.08e9;
+  measurement.samples = 11;
+  measurement.quartile_low_us = 90.2;
+  measurement.quartile_high_us = 97.9;
+  EXPECT_EQ(printed(measurement),
+            "93 us, 45.1 GFLOP/s (median of 11 samples, quartiles 90.2 to 97.9 us)");
 }
 
 TEST(Print, says_what_a_device_is_and_how_a_verification_ended) {
