@@ -45,8 +45,10 @@ void print_kernel(const ArtifactSummary& kernel, Output& output) {
          fmt::format("{} bytes stored, {} loaded, {} of stack", kernel.resources->spill_store_bytes,
                      kernel.resources->spill_load_bytes, kernel.resources->stack_bytes));
   }
-  line("code", fmt::format("cubin {} bytes, PTX {} bytes, compiled in {:.0f} ms",
-                           kernel.cubin_bytes, kernel.ptx_bytes, kernel.compile_ms));
+  const std::string ptx =
+      kernel.ptx_bytes == 0 ? "" : fmt::format("PTX {} bytes, ", kernel.ptx_bytes);
+  line("code", fmt::format("cubin {} bytes, {}compiled in {:.0f} ms", kernel.cubin_bytes, ptx,
+                           kernel.compile_ms));
   line("instructions", mix_text(kernel));
   if (!kernel.refusal.empty()) line("NOT LOADED", kernel.refusal);
 }

@@ -344,13 +344,18 @@ std::string_view unknown_option(std::span<const char* const> words,
 
 [[noreturn]] void throw_usage_error(const std::string& message, const std::string& verb,
                                     std::span<const char* const> words = {}) {
-  const std::string command = verb.empty() ? "gemmery" : "gemmery " + verb;
-  const std::vector<std::string> names =
-      verb.empty() ? std::vector<std::string>{"--help", "--version"} : option_names(verb);
+  const std::string help = "gemmery " + verb + (verb.empty() ? "--help" : " --help");
+  std::vector<std::string> names =
+      verb.empty() ? std::vector<std::string>{"--version"} : option_names(verb);
+  names.emplace_back("--help");
+  // What `one_of` suggests is a part of the hint.
+  const std::size_t question = message.rfind("; did you mean ");
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = "command line",
-               .got = message,
-               .hint = hint_for(unknown_option(words, names), names, command + " --help")});
+               .got = message.substr(0, question),
+               .hint = question == std::string::npos
+                           ? hint_for(unknown_option(words, names), names, help)
+                           : message.substr(question + 2) + " see " + help});
 }
 
 // --- gemmery emulate PROGRAM ARGS... ------------------------------------------------------------

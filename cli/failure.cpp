@@ -15,9 +15,12 @@
 namespace gemmery::cli {
 namespace {
 
-std::string in_one_line(std::string text) {
+// "gemmery: ..." in one line, wrapped on a terminal, with the name in red.
+void tell_failure(std::string text) {
+  constexpr std::string_view name = "gemmery:";
   std::ranges::replace(text, '\n', ' ');
-  return text;
+  std::string words = fitted_prose(std::string(name) + " " + text, STDERR_FILENO);
+  tell(words.replace(0, name.size(), painted(name, Colour::red, STDERR_FILENO)));
 }
 
 }  // namespace
@@ -41,16 +44,13 @@ ExitCode exit_code_of(ErrorKind kind) noexcept {
 
 void tell_error(const Error& error) {
   const bool has_log = error.cause().find('\n') != std::string::npos;
-  if (!has_log)
-    return tell_prose(painted("gemmery:", Colour::red, STDERR_FILENO) + " " +
-                      in_one_line(error.what()));
+  if (!has_log) return tell_failure(error.what());
   const Error without_log({.kind = error.kind(),
                            .operand = error.operand(),
                            .expected = error.expected(),
                            .got = error.got(),
                            .hint = error.hint()});
-  tell_prose(painted("gemmery:", Colour::red, STDERR_FILENO) + " " +
-             in_one_line(without_log.what()));
+  tell_failure(without_log.what());
   std::string_view log = error.cause();
   log.remove_prefix(std::min(log.find_first_not_of('\n'), log.size()));
   if (error.kind() == ErrorKind::compile) return tell(log);  // as the compiler wrote it

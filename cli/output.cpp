@@ -87,10 +87,7 @@ void Output::write_line(std::string_view text) {
   write("\n");
 }
 
-void Output::write_prose(std::string_view line) {
-  const auto columns = columns_to_fit(STDOUT_FILENO);
-  write_line(columns ? wrapped(line, *columns) : std::string(line));
-}
+void Output::write_prose(std::string_view line) { write_line(fitted_prose(line, STDOUT_FILENO)); }
 
 void Output::write_record(const Record& record) {
   if (format_ == Format::csv) {
@@ -211,10 +208,12 @@ void tell(std::string_view message) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-void tell_prose(std::string_view message) {
-  const auto columns = columns_to_fit(STDERR_FILENO);
-  tell(columns ? wrapped(message, *columns) : std::string(message));
+std::string fitted_prose(std::string_view text, int file) {
+  const auto columns = columns_to_fit(file);
+  return columns ? wrapped(text, *columns) : std::string(text);
 }
+
+void tell_prose(std::string_view message) { tell(fitted_prose(message, STDERR_FILENO)); }
 
 void tell_note(std::string_view message) {
   if (!quiet) tell_prose(message);

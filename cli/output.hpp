@@ -82,6 +82,9 @@ class Table {
 // types and alignments; of a name without them, the middle. For ASCII text.
 std::string shortened(const std::string& text, std::size_t columns);
 
+// Prose as it is printed on standard output or error: wrapped at the width of a terminal.
+std::string fitted_prose(std::string_view text, int file);
+
 // Prints one line on standard error.
 void tell(std::string_view message);
 

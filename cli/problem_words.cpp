@@ -10,6 +10,7 @@
 #include <gemmery/error.hpp>
 
 #include "cli/output.hpp"
+#include "cli/suggestion.hpp"
 
 namespace gemmery::cli {
 namespace {
@@ -17,6 +18,9 @@ namespace {
 // The operations of the grammar, including those that this version does not support: the parser
 // reports these.
 constexpr std::array<std::string_view, 3> kinds{"gemm", "grouped_gemm", "scaled_gemm"};
+// Those that a mistyped word is compared with.
+const std::vector<std::string> suggested_kinds{"gemm", "grouped_gemm", "conv2d_fprop",
+                                               "conv2d_dgrad", "conv2d_wgrad"};
 
 bool begins_problem(std::string_view word) {
   const std::string_view first = word.substr(0, word.find(' '));
@@ -47,12 +51,13 @@ std::string as_field(std::string_view word) {
   return std::string(word.substr(0, equals + 1)) + quoted(value);
 }
 
-Error no_problem(std::string got, std::string expected) {
+Error no_problem(std::string got, std::string expected, std::string question = "") {
   return Error({.kind = ErrorKind::invalid_argument,
                 .operand = "problem",
                 .expected = std::move(expected),
                 .got = std::move(got),
-                .hint = "for example: gemm 1024x1024x1024 a=f32"});
+                .hint = question + (question.empty() ? "" : " ") +
+                        "for example: gemm 1024x1024x1024 a=f32"});
 }
 
 // Names of epilogue operands that are row vectors in most programs.
@@ -94,7 +99,8 @@ std::vector<std::string> problem_lines(std::span<const std::string> words) {
     } else if (lines.empty() && words.size() == 1) {
       lines.push_back(word);  // not an operation: the grammar's parser reports it
     } else if (lines.empty()) {
-      throw no_problem("'" + word + "'", "a word that names an operation (gemm)");
+      throw no_problem("'" + word + "'", "a word that names an operation (gemm)",
+                       did_you_mean(closest_word(word, suggested_kinds)));
     } else {
       lines.back() += " " + as_field(word);
     }

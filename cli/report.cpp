@@ -136,7 +136,8 @@ std::string report_page(const BenchRecord& record) {
               "Bars are medians, from zero, with a line between the quartiles. " + strip_words(),
               problem_parts(record, classes));
   page += section("All figures", "The same numbers as a table.", figures(record));
-  return whole_page("Kernels on " + std::to_string(problems_of(record).size()) + " problems", page);
+  const std::size_t count = problems_of(record).size();
+  return whole_page(fmt::format("Kernels on {} problem{}", count, count == 1 ? "" : "s"), page);
 }
 
 void write_page(const std::string& path, const std::string& page) {

@@ -169,8 +169,26 @@ GEMMERY_API Kernel register_kernel(UserKernel kernel);
 // before.
 GEMMERY_API void withdraw_kernel(const Kernel& kernel);
 
+// Of the types that a library of kernels and the program exchange: equal where both were compiled
+// with the same headers.
+constexpr std::uint64_t header_layout() noexcept {
+  std::uint64_t layout = 0xcbf29ce484222325;  // FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv
+  for (const std::size_t size :
+       {sizeof(UserKernel), sizeof(UserCall), sizeof(LaunchRecipe), sizeof(OperandRules),
+        sizeof(Query), sizeof(GemmProblem), sizeof(GemmArguments), sizeof(EpilogueRules),
+        sizeof(Kernel), sizeof(Tensor), sizeof(DeviceInfo), sizeof(Status), sizeof(Stream)})
+    layout = (layout ^ size) * 0x100000001b3;
+  return layout;
+}
+
 }  // namespace gemmery
 
 // Define it in a shared library to bring your kernels to the command line: `gemmery list --load
 // ./libmine.so` calls it once, and it calls register_kernel.
 extern "C" GEMMERY_API void gemmery_register_kernels();
+
+// Defined by these headers in every such library: the program refuses one that other headers
+// describe instead of calling it.
+extern "C" [[gnu::used]] GEMMERY_API inline std::uint64_t gemmery_header_layout() noexcept {
+  return gemmery::header_layout();
+}

@@ -456,7 +456,9 @@ class BadInput(unittest.TestCase):
         (["list", "gemm", "8x8x8", "a=f32", "epilogue=D = softmax(accum)"], BAD_INPUT, "examples/14_softmax_statistics.cpp"),
         (["list", "gemm", "8x8x8", "a=f32", "epilogue=relu(accum)"], BAD_INPUT, "D = relu(accum)"),
         (["completion", "fis"], BAD_INPUT, "did you mean fish?"),
-        (["cache", "stats"], BAD_INPUT, "did you mean stat?"),
+        (["cache", "stats"], BAD_INPUT, "did you mean stat? see gemmery cache --help"),
+        (["run", "--hlep", *SMALL], BAD_INPUT, "did you mean --help? see gemmery run --help"),
+        (["explain", "gem", "8x8x8", "a=f32"], BAD_INPUT, "did you mean gemm?"),
         (["inspect", "missing.gemmery"], FAILED, "no such file"),
         (["emulate", "missing.cu"], FAILED, "No such file"),
         (["emulate", "missing.cu", "--arg", "missing.npy"], FAILED, "missing.npy: expected a file that can be read, got No such file"),
@@ -740,6 +742,22 @@ class OwnKernels(unittest.TestCase):
         self.assertIn("--load /nowhere/own.so", missing.stderr)
         other = run("list", "--load", str(ROOT / "README.md"))
         self.assertEqual(other.returncode, UNAVAILABLE)
+
+    def test_of_a_library_of_other_headers_are_refused_before_it_is_called(self):
+        compiler = shutil.which(os.environ.get("CC", "cc"))
+        if compiler is None:
+            raise unittest.SkipTest("no C compiler here")
+        register = "#include <stdlib.h>\nvoid gemmery_register_kernels(void) { abort(); }\n"
+        layout = "unsigned long long gemmery_header_layout(void) { return 1; }\n"
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("other", register + layout), ("none", register)):
+                source, library = pathlib.Path(folder, f"{name}.c"), pathlib.Path(folder, f"{name}.so")
+                source.write_text(text)
+                subprocess.run([compiler, "-shared", "-fPIC", source, "-o", library], check=True)
+                done = run("list", "--load", str(library), "--provider", "user")
+                self.assertEqual(done.returncode, BAD_INPUT, done.stderr)
+                self.assertIn("expected a library built with the headers of this gemmery", done.stderr)
+                self.assertIn("build it again", done.stderr)
 
 
 class Explain(unittest.TestCase):
