@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <string>
 #include <utility>
 
 #include "epilogue/graph.hpp"
@@ -55,12 +56,17 @@ std::string_view in_words_of(ProductOperand operand, std::string_view word) {
   return word == epilogue_names.value ? names.value : word;
 }
 
-// The same in an error, where accum is "the product" and a is "the element".
+// The same in an error, where accum is "the product" and a is "the element", and where there are no
+// other results.
 std::string error_words(std::string_view error, ProductOperand operand) {
-  constexpr std::string_view role = "accum is the product";
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 2> phrases{
+      {{"accum is the product", "accum is the element"},
+       {"store the reduction under another name, beside D",
+        "programs of operands have no reductions: compute it before, and bind it by name"}}};
   std::string text(error);
-  if (const std::size_t at = text.find(role); at != std::string::npos)
-    text.replace(at, role.size(), "accum is the element");
+  for (const auto& [phrase, own] : phrases)
+    if (const std::size_t at = text.find(phrase); at != std::string::npos)
+      text.replace(at, phrase.size(), own);
   return replace_words(text, [&](std::string_view word) {
     if (word == "epilogue") return std::string_view("program");
     if (word == "out") return std::string_view("the product");

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operand programs: text and traced functions, scaled operands, what the result is, what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -85,6 +87,38 @@ def test_what_operands_cannot_be_is_refused_by_name(rng):
         gemmery.GemmArguments(gemmery.OperandProgram("A = a * gate", x, gate=np.ones(3, np.float32)), w, out)
     with pytest.raises(gemmery.InvalidArgumentError, match="without a program"):
         gemmery.OperandProgram("A = a", gemmery.OperandProgram("A = a", x))
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (lambda a: reluu(a), "program_a: expected a parameter, a variable or a function, got 'reluu'"),  # noqa: F821
+        (lambda b: (b, b), "program_b: expected one value, B, got 2 values; the element that is multiplied: return b"),
+        (lambda a: {"D": a}, "program_a: expected one value, A, got the names D"),
+        (lambda a: None, "program_a: expected a value for A, got None; the function ends with: return A"),
+        (lambda a: max(a), r"program_a: expected A element by element, got a reduction \(max\)"),
+        (lambda a: a / max(abs(a)), "program_a: expected operations of one element, got the max of a value"),
+        (lambda a: a @ a, "program_a: expected an operator of programs, got '@'; programs work element by element\n"),
+        (lambda a, *gates: a, r"program_a: expected a parameter for every operand, got \*gates; def f\(a, bias\)"),
+        (lambda gate: gate, r"operand program: expected one of the parameters a and b, the element, got \(gate\)"),
+        ("A = sum(a)", "program_a: .*compute it before, and bind it by name"),
+    ],
+)
+def test_what_a_function_of_an_operand_cannot_do_is_refused_in_its_words(rng, program, said):
+    with pytest.raises(gemmery.InvalidArgumentError, match=said) as raised:
+        gemmery.OperandProgram(program, integers(rng, 8, 8))
+    assert not re.search(r"epilogue|accum|\bD\b", str(raised.value).split("\n")[0].replace("names D", ""))
+    assert raised.value.operand in said
+
+
+def test_a_function_of_an_operand_may_name_its_value(rng):
+    x, w = integers(rng, 8, 8), integers(rng, 8, 8)
+    assert (gemmery.matmul(gemmery.OperandProgram(lambda a: {"A": 2 * a}, x), w) == 2 * x @ w).all()
+
+
+def test_what_is_no_function_is_refused(rng):
+    with pytest.raises(TypeError, match="operand program: expected a function or a text, got 3; wrap it: lambda a: ..."):
+        gemmery.OperandProgram(3, integers(rng, 8, 8))
 
 
 def test_programs_of_both_operands_give_the_type_of_both(rng):

@@ -11,6 +11,7 @@ traced values it extends the program; applied to torch tensors, NumPy arrays and
 
 from typing import Any
 
+from gemmery._core import function_names as _function_names
 from gemmery.fusion import activation, foreign
 from gemmery.fusion.functions import find as _find
 from gemmery.fusion.tracing import reference, trace, trace_in_out
@@ -24,3 +25,7 @@ def __getattr__(name: str) -> Any:
     if function is None:
         raise AttributeError(f"module 'gemmery.fusion' has no attribute '{name}'")
     return function
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_function_names()})

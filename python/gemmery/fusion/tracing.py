@@ -17,7 +17,18 @@ from gemmery import _core
 from gemmery.errors import Error
 from gemmery.fusion import functions, kept
 from gemmery.fusion.returned_names import returned_names
-from gemmery.fusion.value import Reduced, TraceError, Value, described, expression_of, refuse
+from gemmery.fusion.value import (
+    NO_REDUCTIONS,
+    Reduced,
+    Subject,
+    TraceError,
+    Value,
+    described,
+    errors_about,
+    expression_of,
+    refuse,
+    subject,
+)
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _FRAMEWORKS = ("torch", "numpy", "cupy", "jax")
@@ -54,14 +65,18 @@ def trace_operand(function: Callable[..., Any], bound: Iterable[str] = ()) -> tu
 
     It is traced as `trace` says, with the element in place of the accumulators. Its one value is the one that is multiplied.
     """
-    parameters = _Tracing(function, []).parameters()
-    elements = [name for name in ("a", "b") if name in parameters]
-    if len(elements) != 1:
-        refuse("one of the parameters a and b, the element", f"({', '.join(parameters)})", "def A(a, gate): return relu(a) * gate")
+    with errors_about(Subject("operand program", "a")):
+        parameters = _Tracing(function, []).parameters()
+        elements = [name for name in ("a", "b") if name in parameters]
+        if len(elements) != 1:
+            refuse(
+                "one of the parameters a and b, the element", f"({', '.join(parameters)})", "def A(a, gate): return a * gate"
+            )
     names = tuple(bound)
     element = elements[0]
     key = (*names, f"element {element}")
-    return kept.program_of_function(function, key, lambda: _Tracing(function, list(names), element).program()), element
+    with errors_about(Subject(f"program_{element}", element, element.upper())):
+        return kept.program_of_function(function, key, lambda: _OperandTracing(function, list(names)).program()), element
 
 
 _DIMENSIONS = re.compile(r",\s*dim\s*=\s*[\[(][-\d,\s]*[\])]")
@@ -97,10 +112,10 @@ def reference(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Tracing:
-    def __init__(self, function: Callable[..., Any], bound: list[str], element: str = "accum") -> None:
+    def __init__(self, function: Callable[..., Any], bound: list[str]) -> None:
         self.function = _of_module(function)
         self.bound = bound
-        self.element = element
+        self.element = subject().element
         self.values: dict[str, Value] = {}
 
     def program(self) -> _core.Program:
@@ -146,7 +161,7 @@ class _Tracing:
     def _argument(self, parameter: inspect.Parameter) -> Any:
         name = parameter.name
         if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
-            refuse("a parameter for every operand", f"*{name}", f"def f(accum, bias){self._place()}")
+            refuse("a parameter for every operand", f"*{name}", f"def f({self.element}, bias){self._place()}")
         if name == self.element:
             return Value(_core.accum())
         if name not in self.bound and parameter.default is not inspect.Parameter.empty:
@@ -159,8 +174,10 @@ class _Tracing:
         try:
             return _signature(self.function)
         except (TypeError, ValueError) as error:
+            about = subject()
+            kinds = "a function, a text or a Program" if about.element == "accum" else "a function or a text"
             raise TypeError(
-                f"epilogue: expected a function, a text or a Program, got {self.function!r}; wrap it: lambda accum: ..."
+                f"{about.name}: expected {kinds}, got {self.function!r}; wrap it: lambda {about.element}: ..."
             ) from error
 
     def _check_parameters(self, program: _core.Program) -> None:
@@ -217,7 +234,7 @@ class _Tracing:
             raise error
         hint = _suggestion(name)
         if not hint:
-            known = ", ".join(["accum", *self.values])
+            known = ", ".join([self.element, *self.values])
             hint = f"values from outside are parameters, bound by name; it has {known}"
         hint += place_of(error)
         raise described(TraceError, "a parameter, a variable or a function", f"'{name}'", hint) from error
@@ -235,6 +252,21 @@ class _Tracing:
     def _place(self) -> str:
         code = getattr(_plain_function(self.function), "__code__", None)
         return "" if code is None else place_at(code.co_filename, code.co_firstlineno)
+
+
+class _OperandTracing(_Tracing):
+    """Of a program of an operand, whose one value is multiplied."""
+
+    def _named(self, returned: Any) -> list[tuple[str, Any]]:
+        letter = subject().result
+        if isinstance(returned, Mapping) and list(returned) == [letter]:
+            returned = returned[letter]
+        if isinstance(returned, (Mapping, tuple, list)):
+            got = f"the names {', '.join(map(str, returned))}" if isinstance(returned, Mapping) else f"{len(returned)} values"
+            refuse(f"one value, {letter}", got, f"the element that is multiplied: return {subject().element}")
+        if isinstance(returned, Reduced):
+            refuse(f"{letter} element by element", f"a reduction ({returned.kind})", NO_REDUCTIONS)
+        return [("D", returned)]  # as programs call it
 
 
 def _signature(function: Any) -> inspect.Signature:
@@ -273,8 +305,13 @@ def _result(name: str, value: Any) -> tuple[str, _core.Expression, str]:
     if isinstance(value, Reduced):
         return name, expression_of(value.value), value.kind
     if value is None:
-        refuse(f"a value for {name}", "None", "the function ends with: return D")
-    return name, expression_of(value, f"result {name}"), "none"
+        refuse(f"a value for {_spoken(name)}", "None", f"the function ends with: return {_spoken('D')}")
+    return name, expression_of(value, f"result {_spoken(name)}"), "none"
+
+
+def _spoken(result: str) -> str:
+    """A result's name in errors: the value of an operand's program is its operand."""
+    return subject().result if result == "D" else result
 
 
 # --- the function with further globals -----------------------------------------------------------

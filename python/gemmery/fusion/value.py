@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import dataclasses
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from gemmery import _core
@@ -14,6 +16,34 @@ from gemmery.errors import InvalidArgumentError
 
 class TraceError(InvalidArgumentError):
     """A traced function uses something that no program can do; `trace` adds the line."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """What is traced, in the words of errors: an epilogue, or a program of an operand."""
+
+    name: str = "epilogue"
+    element: str = "accum"  # the parameter of the element
+    result: str = "D"
+
+
+NO_REDUCTIONS = "programs of operands have no reductions: compute it before, and bind it by name"
+_EPILOGUE = Subject()
+_subject = contextvars.ContextVar("subject", default=_EPILOGUE)
+
+
+@contextlib.contextmanager
+def errors_about(subject: Subject) -> Iterator[None]:
+    """What is refused meanwhile is refused in this subject's words."""
+    before = _subject.set(subject)
+    try:
+        yield
+    finally:
+        _subject.reset(before)
+
+
+def subject() -> Subject:
+    return _subject.get()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +73,9 @@ def refuse(expected: str, got: str, hint: str = "") -> NoReturn:
 
 
 def described(kind: type[TraceError], expected: str, got: str, hint: str) -> TraceError:
-    error = kind(f"invalid argument: epilogue: expected {expected}, got {got}" + (f"; {hint}" if hint else ""))
-    error.operand = "epilogue"
+    name = subject().name
+    error = kind(f"invalid argument: {name}: expected {expected}, got {got}" + (f"; {hint}" if hint else ""))
+    error.operand = name
     error.expected, error.got, error.hint = expected, got, hint
     return error
 
@@ -230,7 +261,8 @@ class Value:
     __rmod__ = __mod__
 
     def __matmul__(self, other: Any) -> NoReturn:
-        self._refuse_operator("@", "the epilogue works element by element; the product is accum")
+        product = "; the product is accum" if subject().element == "accum" else ""
+        self._refuse_operator("@", f"programs work element by element{product}")
 
     __rmatmul__ = __matmul__
 
@@ -305,10 +337,11 @@ class Reduced:
         return f"Reduced({self.kind} of {self.value!r})"
 
     def _refuse_use(self, *_: Any, **__: Any) -> NoReturn:
+        is_epilogue = subject().element == "accum"
         refuse(
-            "a reduction as a whole result",
-            f"the {self.kind} of a value in a further operation",
-            "it is complete when the kernel has ended: return it, and go on from there",
+            "a reduction as a whole result" if is_epilogue else "operations of one element",
+            f"the {self.kind} of a value" + (" in a further operation" if is_epilogue else ""),
+            "it is complete when the kernel has ended: return it, and go on from there" if is_epilogue else NO_REDUCTIONS,
         )
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse_use
