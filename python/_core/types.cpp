@@ -167,12 +167,13 @@ Target to_target(nb::handle cc) {
   const std::string text = to_text(nb::str(cc), "cc");
   try {
     return parse_target(text);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    const bool is_misspelled = error.hint().starts_with("did you mean ");
     throw Error({.kind = ErrorKind::invalid_argument,
                  .operand = "cc",
                  .expected = "a compute capability (90), a target (sm_90a) or a device (h200)",
                  .got = '"' + text + '"',
-                 .hint = device_hint(text)});
+                 .hint = is_misspelled ? std::string(error.hint()) : device_hint(text)});
   }
 }
 

@@ -11,11 +11,13 @@
 Importing it opens no file for writing, starts no thread and touches no GPU.
 """
 
+import sys as _sys
 from typing import TYPE_CHECKING, NoReturn
 
 from gemmery import (
     _html,
     _log,
+    _tidy,
     arguments,
     artifact,
     cache,
@@ -109,6 +111,7 @@ from gemmery.tuning import tune
 __version__ = version()
 _log.install()
 _html.install()
+_tidy.install(_sys.modules[__name__])
 
 if not TYPE_CHECKING:  # checkers know the names that are here
 
@@ -210,8 +213,8 @@ __all__ = [
     "tuning",
     "typing",
     "uint4",
-    "uint32",
     "uint8",
+    "uint32",
     "unswizzle_scales",
     "utils",
     "verify",

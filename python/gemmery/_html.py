@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from gemmery import _core
@@ -28,7 +28,7 @@ def _row(cells: Sequence[object], first: str, others: str) -> str:
 
 def text(of: object) -> str:
     """Text as it is, in columns."""
-    return f'<pre style="white-space: pre-wrap">{html.escape(str(of))}</pre>'
+    return f'<pre style="white-space: pre-wrap; font-family: monospace">{html.escape(str(of))}</pre>'
 
 
 def of_kernel(kernel: Any) -> str:
@@ -64,9 +64,21 @@ def time_of(kernel: Any) -> str:
     return f"{kernel.predicted_us:.4g} µs ({'measured' if kernel.is_measured else 'predicted'})"
 
 
+def _first_of_designs(kernels: Sequence[Any], shown: int) -> Iterator[tuple[int, Any]]:
+    """The first kernels of different designs, with their places: those that differ only in alignment say little."""
+    designs: set[tuple[str, str]] = set()
+    for place, kernel in enumerate(kernels):
+        design = (kernel.family, repr(kernel.metadata.design))
+        if design not in designs:
+            designs.add(design)
+            yield place, kernel
+        if len(designs) == shown:
+            return
+
+
 def of_list(kernels: Sequence[Any], shown: int = 10) -> str:
-    """Kernels in their order, of which the first are shown."""
-    rows = [(place, time_of(kernel), kernel.provider, kernel.name) for place, kernel in enumerate(kernels[:shown])]
+    """Kernels in their order, of which the first of different designs are shown."""
+    rows = [(place, time_of(kernel), kernel.provider, kernel.name) for place, kernel in _first_of_designs(kernels, shown)]
     more = len(kernels) - len(rows)
     caption = f"{len(kernels)} kernel{'' if len(kernels) == 1 else 's'}" + (f", {more} more" if more else "")
     return table(rows, ("", "time", "provider", "name"), caption)

@@ -311,6 +311,8 @@ class _lazy:
 class _LibraryKernelMetadata(KernelMetadata):
     """Fields are read from the kernel on first use: filters read few of them for every kernel."""
 
+    __qualname__ = KernelMetadata.__qualname__  # how it prints
+
     @_lazy
     def kernel_name(self) -> str:  # type: ignore[override]
         return self.kernel.name  # type: ignore[no-any-return]

@@ -60,6 +60,10 @@ class Result:
         return bool(self.kernel)
 
     def _repr_html_(self) -> str:
+        if not self.candidates:
+            return _html.table(
+                [("outcome", self.outcome), ("kernel", self.kernel), ("time", f"{self.median_us:.4g} µs")], caption=self.problem
+            )
         rows = [(c.kernel, f"{c.predicted_us:.4g}", f"{c.time_us:.4g}", c.outcome) for c in self.candidates]
         caption = f"{self.problem}: {self.outcome}" + (f", {self.kernel}, {self.median_us:.4g} µs" if self.kernel else "")
         return _html.table(rows, ("kernel", "predicted, µs", "timed, µs", "outcome"), caption)

@@ -39,6 +39,10 @@ def test_a_cc_asks_about_a_device_that_is_not_here(gemm):
         assert kernels[-1].family == "simt"
     with pytest.raises(ValueError, match="sm_"):
         gemmery.get_kernels(args, cc="ninety")
+    with pytest.raises(ValueError, match=r'got "hopper"; did you mean h200\?'):
+        gemmery.get_kernels(args, cc="hopper")
+    with pytest.raises(ValueError, match=r'got "sm90"; did you mean sm_90\?'):
+        gemmery.get_kernels(args, cc="sm90")
     with pytest.raises(TypeError, match="cc: expected an int"):
         gemmery.get_kernels(args, cc=9.0)
 

@@ -2,6 +2,7 @@
 """The display of kernels, lists and reports in notebooks, and completion."""
 
 import html.parser
+import re
 
 import gemmery
 
@@ -41,7 +42,12 @@ def test_kernels_lists_and_metadata_are_tables(gemm):
         assert {kernel.name, kernel.family, "float32, any layout, aligned to 4 bytes"} <= set(shown(view).splitlines())
     hopper = gemmery.get_kernels(args, cc="h200")
     assert len(shown(hopper).splitlines()) < 60
-    assert f"{len(hopper) - 10} more" in shown(hopper)
+    assert re.search(r"\d+ kernels, \d+ more", shown(hopper))
+    names = [line for line in shown(hopper).splitlines() if line.startswith(("simt", "sm90"))]
+    listed = [next(kernel for kernel in hopper if kernel.name == name) for name in names]
+    designs = {(kernel.family, repr(kernel.metadata.design)) for kernel in listed}
+    assert 1 < len(designs) == len(listed) <= 10
+    assert listed[0] == hopper[0]
     assert "µs (predicted)" in shown(hopper[0])
 
 
@@ -69,3 +75,14 @@ def test_text_is_escaped(gemm):
 
 def test_dir_names_what_is_public():
     assert set(dir(gemmery)) == {*gemmery.__all__, "__doc__", "__version__"}
+
+
+def test_dir_of_a_part_names_what_is_its_own():
+    assert dir(gemmery.cache) == ["clear", "entries", "prune", "report", "verify"]
+    assert {"tune", "entries"} <= set(dir(gemmery.tuning)) and not {"Any", "Callable", "dataclasses"} & set(dir(gemmery.tuning))
+    assert "TensorLike" in dir(gemmery.typing)
+    assert {"relu", "gelu", "trace"} <= set(dir(gemmery.fusion)) and "kept" not in dir(gemmery.fusion)
+    for name in dir(gemmery):
+        part = getattr(gemmery, name)
+        if getattr(part, "__name__", "").startswith("gemmery.") and hasattr(part, "__path__"):
+            assert all(hasattr(part, word) for word in dir(part))
