@@ -68,6 +68,19 @@ std::string hunt(const Kernel& kernel, Device device, std::uint64_t seed) {
       {.device = device, .most_cases = patience, .seed = seed, .first_cases = 2 * first_rounds});
 }
 
+TEST(DeviceMutation, problems_at_edges_suit_their_kernels) {
+  const std::unique_ptr<Family> mutants = make_device_mutants();
+  const DeviceInfo device = device_info(parse_device("emulated:h200").value());
+  mutants->enumerate([&](const Kernel& kernel) {
+    const DeviceFault& fault = fault_of(kernel);
+    if (!fault.is_none()) return;
+    for (const std::string& text : edge_lines(fault.kernel)) {
+      const Status status = kernel.supports(parse_problem(text).problem, device);
+      EXPECT_TRUE(status) << name(fault.kernel) << ": " << text << ": " << status.error();
+    }
+  });
+}
+
 // Emits the source of each correct kernel once, with all headers in it.
 TEST(DeviceMutation, every_fault_has_its_place_in_the_source) {
   const std::unique_ptr<Family> mutants = make_device_mutants();

@@ -2,7 +2,9 @@
 // Runs trials of one mutant.
 #include "tests/conformance/fault_hunt.hpp"
 
+#include <algorithm>
 #include <iterator>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,7 +61,7 @@ constexpr const char* wgmma_group_lines[] = {
     "grouped_gemm 1500x72x40 groups=40 ends=i32 a=bf16 out=f32",
     "grouped_gemm 1536x72x40 groups=5 labels=i64/align=128 a=bf16 out=f32"};
 constexpr const char* wgmma_outside_lines[] = {
-    "grouped_gemm 900x300x40 groups=40 prefix=i64/align=8 outside=zero a=bf16 out=f32",
+    "grouped_gemm 900x304x40 groups=40 prefix=i64/align=8 outside=zero a=bf16 out=f32",
     "grouped_gemm 136x704x40 groups=9 ragged=n counts=i32/align=8 outside=zero a=bf16 out=f32",
     "grouped_gemm 90x72x40 groups=5 masked=i32 outside=zero a=bf16 out=f32",
     "grouped_gemm 1536x72x40 groups=5 labels=i32/align=128 outside=zero a=bf16 out=f32"};
@@ -164,6 +166,8 @@ constexpr const char* skinny_column_lines[] = {"gemm 4x96x1025 a=f32", "gemm 3x6
 constexpr const char* sm90_lines[] = {"gemm 512x256x512 a=bf16 out=f32",
                                       "gemm 200x136x200x2 a=bf16 out=f32",
                                       "gemm 130x67x152x2 a=bf16 b=bf16/strides=72,1 out=f32/ld=68"};
+constexpr const char* far_lines[] = {"gemm 512x256x512 a=bf16 out=f32 c=f32 beta=1",
+                                     "gemm 200x136x200x2 a=bf16 out=f32 c=f32 beta=0.5"};
 // More matrices than blocks, each of at most one tile; matrices of several tiles, and a strided
 // operand.
 constexpr const char* pointer_lines[] = {
@@ -172,7 +176,7 @@ constexpr const char* pointer_lines[] = {
     "gemm 130x67x152x4 a=bf16/pointers b=bf16/strides=72,1 out=f32/ld=68 "
     "c=f32/ld=68/pointers beta=1"};
 constexpr const char* transposed_lines[] = {"gemm 512x256x768 a=s8:c out=s32",
-                                            "gemm 208x136x208x2 a=s8:c out=s32"};
+                                            "gemm 208x144x208x2 a=s8:c out=s32"};
 // Odd numbers of columns of out, which end within a pair of rows of out^T.
 constexpr const char* register_lines[] = {"gemm 512x256x768 a=s8 out=s32",
                                           "gemm 201x135x208x2 a=s8 b=s8/ld=144 out=s32/ld=140"};
@@ -180,6 +184,8 @@ constexpr const char* decoded_lines[] = {"gemm 512x256x768 a=bf16 b=e4m3:c out=f
                                          "gemm 201x136x208x2 a=bf16 b=e4m3:c out=f32"};
 constexpr const char* promoted_lines[] = {"gemm 512x256x768 a=e4m3 b=e5m2:c out=f32",
                                           "gemm 200x136x208x2 a=e4m3 b=e5m2:c out=f32"};
+constexpr const char* promoted_part_lines[] = {"gemm 512x256x768 a=e4m3 b=e5m2:c out=bf16",
+                                               "gemm 200x136x208x2 a=e4m3 b=e5m2:c out=bf16"};
 constexpr const char* scaled_lines[] = {
     "gemm 512x256x768 a=e4m3 b=e5m2:c scale_a=e8m0[1x32]:m scale_b=e8m0[1x32]:swizzled out=f32",
     "gemm 200x136x208x2 a=e4m3 b=e5m2:c scale_a=e8m0[3x64] scale_b=e8m0[1x32]:swizzled out=f32"};
@@ -251,6 +257,67 @@ std::string hunt_in_convolutions(const Kernel& kernel, const Hunt& hunt) try {
   return error.what();
 }
 
+// --- the problems of each kernel -----------------------------------------------------------------
+
+struct EdgeProblems {
+  SoundKernel kernel;
+  std::span<const char* const> lines;
+};
+const EdgeProblems edge_problems[] = {
+    {SoundKernel::simt, simt_lines},
+    {SoundKernel::groups, group_lines},
+    {SoundKernel::conv_fprop, fprop_lines},
+    {SoundKernel::conv_dgrad, dgrad_lines},
+    {SoundKernel::conv_wgrad, wgrad_lines},
+    {SoundKernel::wgmma_fprop, wgmma_fprop_lines},
+    {SoundKernel::wgmma_dgrad, wgmma_dgrad_lines},
+    {SoundKernel::wgmma_wgrad, wgmma_wgrad_lines},
+    {SoundKernel::wgmma_phases, wgmma_phase_lines},
+    {SoundKernel::wgmma_taps, wgmma_tap_lines},
+    {SoundKernel::depthwise, depthwise_lines},
+    {SoundKernel::depthwise_phases, depthwise_phase_lines},
+    {SoundKernel::depthwise_wgrad, depthwise_wgrad_lines},
+    {SoundKernel::mma_fprop, mma_fprop_lines},
+    {SoundKernel::mma_dgrad, mma_dgrad_lines},
+    {SoundKernel::mma_wgrad, mma_wgrad_lines},
+    {SoundKernel::mma_phases, mma_phase_lines},
+    {SoundKernel::mma_table, mma_table_lines},
+    {SoundKernel::listed, list_lines},
+    {SoundKernel::mma_listed, mma_list_lines},
+    {SoundKernel::mma_indexed, mma_indexed_lines},
+    {SoundKernel::mma_outside, mma_outside_lines},
+    {SoundKernel::wgmma_groups, wgmma_group_lines},
+    {SoundKernel::wgmma_gather, wgmma_gather_lines},
+    {SoundKernel::wgmma_rounded, wgmma_rounded_lines},
+    {SoundKernel::wgmma_listed, wgmma_list_lines},
+    {SoundKernel::wgmma_scatter, wgmma_scatter_lines},
+    {SoundKernel::wgmma_outside, wgmma_outside_lines},
+    {SoundKernel::indexed_groups, indexed_lines},
+    {SoundKernel::mma_narrow, split_lines},
+    {SoundKernel::skinny_columns, skinny_column_lines},
+    {SoundKernel::pointers, pointer_lines},
+    {SoundKernel::transposed, transposed_lines},
+    {SoundKernel::transposed_parts, transposed_lines},
+    {SoundKernel::registers, register_lines},
+    {SoundKernel::decoded, decoded_lines},
+    {SoundKernel::bf16_parts, bf16_part_lines},
+    {SoundKernel::tf32_parts, tf32_part_lines},
+    {SoundKernel::scaled_groups, scaled_group_lines},
+    {SoundKernel::scaled, scaled_lines},
+    {SoundKernel::promoted, promoted_lines},
+    {SoundKernel::far, far_lines},
+    {SoundKernel::promoted_parts, promoted_part_lines},
+    {SoundKernel::cluster_parts, cluster_part_lines},
+};
+
+// Of kernels of which there are several with the same problems.
+std::span<const char* const> lines_of_kin(SoundKernel kernel) {
+  if (is_mma_of_groups(kernel)) return mma_group_lines;
+  if (is_skinny(kernel)) return skinny_lines;
+  if (is_chained(kernel)) return chained_lines;
+  return sm90_lines;
+}
+
 }  // namespace
 
 std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
@@ -279,87 +346,16 @@ std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
 }
 
 std::vector<std::string> edge_lines(SoundKernel kernel) {
-  if (kernel == SoundKernel::simt) return {std::begin(simt_lines), std::end(simt_lines)};
-  if (kernel == SoundKernel::groups) return {std::begin(group_lines), std::end(group_lines)};
-  if (kernel == SoundKernel::conv_fprop) return {std::begin(fprop_lines), std::end(fprop_lines)};
-  if (kernel == SoundKernel::conv_dgrad) return {std::begin(dgrad_lines), std::end(dgrad_lines)};
-  if (kernel == SoundKernel::conv_wgrad) return {std::begin(wgrad_lines), std::end(wgrad_lines)};
-  if (kernel == SoundKernel::wgmma_fprop)
-    return {std::begin(wgmma_fprop_lines), std::end(wgmma_fprop_lines)};
-  if (kernel == SoundKernel::wgmma_dgrad)
-    return {std::begin(wgmma_dgrad_lines), std::end(wgmma_dgrad_lines)};
-  if (kernel == SoundKernel::wgmma_wgrad)
-    return {std::begin(wgmma_wgrad_lines), std::end(wgmma_wgrad_lines)};
-  if (kernel == SoundKernel::wgmma_phases)
-    return {std::begin(wgmma_phase_lines), std::end(wgmma_phase_lines)};
-  if (kernel == SoundKernel::wgmma_taps)
-    return {std::begin(wgmma_tap_lines), std::end(wgmma_tap_lines)};
-  if (kernel == SoundKernel::depthwise)
-    return {std::begin(depthwise_lines), std::end(depthwise_lines)};
-  if (kernel == SoundKernel::depthwise_phases)
-    return {std::begin(depthwise_phase_lines), std::end(depthwise_phase_lines)};
   if (kernel == SoundKernel::depthwise_sums)
     return {program_line(kernel, {1, 32, 1, 2}), program_line(kernel, {1, 19, 1, 1})};
-  if (kernel == SoundKernel::depthwise_wgrad)
-    return {std::begin(depthwise_wgrad_lines), std::end(depthwise_wgrad_lines)};
-  if (kernel == SoundKernel::mma_fprop)
-    return {std::begin(mma_fprop_lines), std::end(mma_fprop_lines)};
-  if (kernel == SoundKernel::mma_dgrad)
-    return {std::begin(mma_dgrad_lines), std::end(mma_dgrad_lines)};
-  if (kernel == SoundKernel::mma_wgrad)
-    return {std::begin(mma_wgrad_lines), std::end(mma_wgrad_lines)};
-  if (kernel == SoundKernel::mma_phases)
-    return {std::begin(mma_phase_lines), std::end(mma_phase_lines)};
-  if (kernel == SoundKernel::mma_table)
-    return {std::begin(mma_table_lines), std::end(mma_table_lines)};
-  if (kernel == SoundKernel::listed) return {std::begin(list_lines), std::end(list_lines)};
-  if (kernel == SoundKernel::mma_listed)
-    return {std::begin(mma_list_lines), std::end(mma_list_lines)};
-  if (kernel == SoundKernel::mma_indexed)
-    return {std::begin(mma_indexed_lines), std::end(mma_indexed_lines)};
-  if (kernel == SoundKernel::mma_outside)
-    return {std::begin(mma_outside_lines), std::end(mma_outside_lines)};
-  if (is_mma_of_groups(kernel)) return {std::begin(mma_group_lines), std::end(mma_group_lines)};
-  if (kernel == SoundKernel::wgmma_groups)
-    return {std::begin(wgmma_group_lines), std::end(wgmma_group_lines)};
-  if (kernel == SoundKernel::wgmma_gather)
-    return {std::begin(wgmma_gather_lines), std::end(wgmma_gather_lines)};
-  if (kernel == SoundKernel::wgmma_rounded)
-    return {std::begin(wgmma_rounded_lines), std::end(wgmma_rounded_lines)};
-  if (kernel == SoundKernel::wgmma_listed)
-    return {std::begin(wgmma_list_lines), std::end(wgmma_list_lines)};
-  if (kernel == SoundKernel::wgmma_scatter)
-    return {std::begin(wgmma_scatter_lines), std::end(wgmma_scatter_lines)};
-  if (kernel == SoundKernel::wgmma_outside)
-    return {std::begin(wgmma_outside_lines), std::end(wgmma_outside_lines)};
-  if (kernel == SoundKernel::indexed_groups)
-    return {std::begin(indexed_lines), std::end(indexed_lines)};
-  if (kernel == SoundKernel::mma_narrow) return {std::begin(split_lines), std::end(split_lines)};
-  if (kernel == SoundKernel::skinny_columns)
-    return {std::begin(skinny_column_lines), std::end(skinny_column_lines)};
-  if (is_skinny(kernel)) return {std::begin(skinny_lines), std::end(skinny_lines)};
-  if (kernel == SoundKernel::pointers) return {std::begin(pointer_lines), std::end(pointer_lines)};
-  if (kernel == SoundKernel::transposed || kernel == SoundKernel::transposed_parts)
-    return {std::begin(transposed_lines), std::end(transposed_lines)};
-  if (kernel == SoundKernel::registers)
-    return {std::begin(register_lines), std::end(register_lines)};
-  if (kernel == SoundKernel::decoded) return {std::begin(decoded_lines), std::end(decoded_lines)};
-  if (kernel == SoundKernel::bf16_parts)
-    return {std::begin(bf16_part_lines), std::end(bf16_part_lines)};
-  if (kernel == SoundKernel::tf32_parts)
-    return {std::begin(tf32_part_lines), std::end(tf32_part_lines)};
-  if (kernel == SoundKernel::scaled_groups)
-    return {std::begin(scaled_group_lines), std::end(scaled_group_lines)};
-  if (kernel == SoundKernel::scaled) return {std::begin(scaled_lines), std::end(scaled_lines)};
-  if (kernel == SoundKernel::promoted || kernel == SoundKernel::promoted_parts)
-    return {std::begin(promoted_lines), std::end(promoted_lines)};
-  if (kernel == SoundKernel::cluster_parts)
-    return {std::begin(cluster_part_lines), std::end(cluster_part_lines)};
-  if (is_chained(kernel)) return {std::begin(chained_lines), std::end(chained_lines)};
-  if (program_of(kernel).text.empty()) return {std::begin(sm90_lines), std::end(sm90_lines)};
-  std::vector<std::string> lines;
-  for (const Extents& extents : program_extents) lines.push_back(program_line(kernel, extents));
-  return lines;
+  const auto* const own = std::ranges::find(edge_problems, kernel, &EdgeProblems::kernel);
+  if (own == std::end(edge_problems) && !program_of(kernel).text.empty()) {
+    std::vector<std::string> lines;
+    for (const Extents& extents : program_extents) lines.push_back(program_line(kernel, extents));
+    return lines;
+  }
+  const auto lines = own == std::end(edge_problems) ? lines_of_kin(kernel) : own->lines;
+  return {lines.begin(), lines.end()};
 }
 
 std::string hunt_at_edges(const Kernel& kernel, Device device, std::uint64_t seed) {

@@ -120,7 +120,7 @@ std::string draw_quantised(std::mt19937_64& random) {
   const char* const input = inputs[draw(inputs.size())];
   const char* const major = is_turned ? ":c" : "";
   constexpr std::array layouts{"", ":c"};
-  return fmt::format("gemm {}x{}x{} a={}{} b={}{} out={}{} acc=f32 epilogue=\"", 1 + draw(200),
+  return fmt::format("gemm {}x{}x{} a={}{} b={}{} out={}{} acc=f32 epilogue=\"", 2 + draw(200),
                      1 + draw(300), 1 + draw(200), input, layouts[draw(2)], input, layouts[draw(2)],
                      outputs[out], major) +
          fmt::format(fmt::runtime(programs_of_rows[draw(programs_of_rows.size())]), block,

@@ -155,18 +155,19 @@ constexpr int split_sums_bytes(const Sm90Design& design) {
          (accumulator_registers(design) * 4 * warpgroup_threads + barrier_bytes);
 }
 
-/// If blocks split tiles through the workspace: a word for each consumer warpgroup.
+/// If blocks split tiles through the workspace: a word for each consumer warpgroup, in units of
+/// 16 bytes.
 GEMMERY_HOST_DEVICE
 constexpr int part_flag_bytes(const Sm90Design& design) {
-  return design.split == SplitMode::none ? 0 : consumer_count(design) * 4;
+  return design.split == SplitMode::none ? 0 : (consumer_count(design) + 3) / 4 * 16;
 }
 
 /// Tiles of groups that the producer may find ahead of the consumers.
 inline constexpr int group_tile_records = 4;
 
-/// For a gather: a word for each row of a tile, and padding that aligns the records.
+/// For a gather: a word for each row of a tile.
 GEMMERY_HOST_DEVICE
-constexpr int gathered_row_bytes(int tile_m) { return tile_m * 4 + 16; }
+constexpr int gathered_row_bytes(int tile_m) { return tile_m * 4; }
 
 /// With groups: for each of these tiles a record of 32 bytes, a full and an empty barrier.
 GEMMERY_HOST_DEVICE

@@ -16,10 +16,15 @@ struct Sm90Shared {
   alignas(1024) char b[design.stages][abi::b_stage_bytes(design)];
   alignas(1024) char staging[staging_tiles][abi::staging_bytes(design)];
   StageBarriers<design.stages> barriers;
+  [[no_unique_address]]
   typename PhaseIf<(design.split_k > 1), SplitSumsShared<design>>::Type split_sums;
+  [[no_unique_address]]
   typename PhaseIf<design.split != abi::SplitMode::none, WarpgroupPartsShared<design>>::Type parts;
+  [[no_unique_address]]
   typename PhaseIf<design.has_groups, GroupTilesShared<design>>::Type group_tiles;
+  [[no_unique_address]]
   typename PhaseIf<design.gathers_rows, GatheredRowsShared<design>>::Type gathered;
+  [[no_unique_address]]
   typename PhaseIf<abi::has_scales(design), StageScalesShared<design>>::Type scales;
 };
 

@@ -13,7 +13,7 @@ namespace gemmery::device {
 /// The shared memory of the exchange.
 template <const abi::Sm90Design& design>
 struct WarpgroupPartsShared {
-  unsigned flag[abi::consumer_count(design)];
+  alignas(16) unsigned flag[abi::consumer_count(design)];
 };
 
 template <const abi::Sm90Design& design>

@@ -34,7 +34,6 @@ struct MatrixProduct {
   // (first the k with k % 4 in {0, 1}), the second accumulating onto the first, and a rounded
   // addition of C.
   bool unpacks_to_f16 = false;
-  std::uint32_t unpacked_run = 2;  // so many k in turn go to each product; mma.sp: 4, a chunk
   bool negates_a = false, negates_b = false;  // wgmma's imm-scale -1
   const void* a_at = nullptr;
   const void* b_at = nullptr;

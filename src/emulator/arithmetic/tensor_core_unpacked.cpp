@@ -20,17 +20,15 @@ std::uint16_t f16_of(MatrixElement element, std::uint8_t bits) noexcept {
   return static_cast<std::uint16_t>(sign | f16);
 }
 
-// The elements of each row in even (part 0) or odd (part 1) runs of k.
+// The elements of each row in even (part 0) or odd (part 1) pairs of k.
 std::vector<std::uint16_t> unpack(MatrixElement element, const void* from, std::uint32_t rows,
-                                  const MatrixProduct& product, std::uint32_t part) {
+                                  std::uint32_t k, std::uint32_t part) {
   const auto* bytes = static_cast<const std::uint8_t*>(from);
-  const std::uint32_t k = product.k;
   std::vector<std::uint16_t> out(std::size_t{rows} * k / 2);
   std::size_t to = 0;
   for (std::uint32_t row = 0; row < rows; ++row)
     for (std::uint32_t at = 0; at < k; ++at)
-      if (at / product.unpacked_run % 2 == part)
-        out[to++] = f16_of(element, bytes[std::size_t{row} * k + at]);
+      if (at / 2 % 2 == part) out[to++] = f16_of(element, bytes[std::size_t{row} * k + at]);
   return out;
 }
 
@@ -55,8 +53,8 @@ std::uint32_t add_rounded(Accumulator accumulator, std::uint32_t left,
 void multiply_unpacked(const MatrixProduct& product) {
   std::vector<std::uint32_t> sum(std::size_t{product.m} * product.n);
   for (std::uint32_t part = 0; part < 2; ++part) {
-    const auto a = unpack(product.a, product.a_at, product.m, product, part);
-    const auto b = unpack(product.b, product.b_at, product.n, product, part);
+    const auto a = unpack(product.a, product.a_at, product.m, product.k, part);
+    const auto b = unpack(product.b, product.b_at, product.n, product.k, part);
     MatrixProduct half = product;
     half.a = half.b = MatrixElement::f16;
     half.k = product.k / 2;

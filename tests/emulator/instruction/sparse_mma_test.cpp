@@ -41,8 +41,10 @@ constexpr Form forms[] = {
     {s4, s4, s32, 64, 2, 64, 1},     {u4, s4, s32, 64, 2, 64, 1},
     {s4, u4, s32, 128, 4, 64, 1},    {u4, u4, s32, 128, 4, 64, 1},
     {e4m3, e4m3, f32, 64, 4, 32, 1}, {e5m2, e4m3, f32, 64, 4, 32, 1},
-    {e4m3, e5m2, f16, 64, 4, 32, 1},
+    {e5m2, e5m2, f32, 64, 4, 32, 1},
 };
+
+const Form& f16_form = forms[1];
 
 // --- what lanes hold ----------------------------------------------------------------------------
 
@@ -223,9 +225,23 @@ TEST(SparseMma, every_form_multiplies_by_the_expanded_operand) {
   }
 }
 
-// --- metadata without a meaning -----------------------------------------------------------------
+TEST(SparseMma, infinities_of_b_beside_what_a_does_not_store_do_not_count) {
+  std::mt19937_64 random(gemmery::tests::random_seed());
+  Operands operands = draw(f16_form, 0, random);
+  std::ranges::fill(operands.metadata, 0x4444'4444U);  // the first two of each four
+  std::ranges::fill(operands.a, 0x3c00'3c00U);         // ones
+  std::ranges::fill(operands.c, 0U);
+  for (std::uint32_t lane = 0; lane < 32; ++lane)  // 1 in the first two, then infinities
+    for (std::uint32_t reg = 0; reg < 4; ++reg)
+      operands.b[reg * 32 + lane] = lane % 2 == 0 ? 0x3c00'3c00U : 0x7c00'7c00U;
+  const Outcome outcome = run(f16_form, 0, "sp", operands);
+  ASSERT_FALSE(outcome.fault) << outcome.fault->report();
+  for (std::uint32_t row = 0; row < rows; ++row)
+    for (std::uint32_t column = 0; column < columns; ++column)
+      ASSERT_EQ(result_at(f16_form, outcome.d, row, column), 16) << row << ", " << column;
+}
 
-const Form& f16_form = forms[1];
+// --- metadata without a meaning -----------------------------------------------------------------
 
 Outcome run_with_metadata(const Form& form, const char* variant, std::uint32_t bits) {
   std::mt19937_64 random(gemmery::tests::random_seed());
@@ -251,6 +267,8 @@ TEST(SparseMma, equal_indexes_and_undefined_codes_of_tf32_are_faults) {
 
 TEST(SparseMma, forms_that_no_hardware_has_are_refused) {
   const Form too_short{f16, f16, f32, 8, 1, 16, 2}, fp8_k32{e4m3, e4m3, f32, 32, 2, 32, 1};
+  const Form fp8_f16{e4m3, e5m2, f16, 64, 4, 32, 1};
+  EXPECT_THROW(PtxRunner(kernel_of(fp8_f16, 0, "sp")), Error);
   EXPECT_THROW(PtxRunner(kernel_of(too_short, 0, "sp")), Error);
   EXPECT_THROW(PtxRunner(kernel_of(fp8_k32, 0, "sp")), Error);
   EXPECT_THROW(PtxRunner(kernel_of(f16_form, 2, "sp")), Error);  // pairs of lanes: 0 and 1

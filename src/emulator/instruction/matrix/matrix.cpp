@@ -308,17 +308,28 @@ std::vector<LaneMask> defined_d(const Warp& warp, const MmaDetail& detail) {
 constexpr std::uint32_t most_row_words = 16;
 constexpr std::uint32_t most_a_words = most_mma_rows * most_row_words;
 
-void expand_a(const Warp& warp, const MmaDetail& detail, std::uint32_t* a) {
-  std::array<std::uint32_t, most_a_words> stored;
-  std::copy_n(a, stored.size(), stored.begin());
+// What is not stored of A is not multiplied: an infinity of B beside it leaves no NaN. So each row
+// is a product of its own, of what is stored and B's elements beside it.
+void multiply_sparse(const Warp& warp, const MmaDetail& detail, const MatrixProduct& whole) {
   warp.require_defined(detail.metadata, detail.sparse->lanes(), "which elements of A are stored");
   const auto* const metadata = lanes_at<std::uint32_t>(warp, detail.metadata);
-  if (detail.sparse->expand(metadata, detail.is_ordered, stored.data(), a)) return;
-  throw Fault(FaultKind::illegal_instruction,
-              std::string("the metadata of mma.sp has a chunk whose result is undefined: ") +
-                  (detail.product.a == MatrixElement::tf32
-                       ? "of tf32 only 0b0100 and 0b1110 are defined"
-                       : "two indexes are the same or, with .ordered_metadata, descend"));
+  alignas(64) std::array<std::uint32_t, mma_columns * most_row_words / 2> b;
+  MatrixProduct row = whole;
+  row.m = 1;
+  row.k = whole.k / 2;
+  row.b_at = b.data();
+  const std::size_t row_words = row.k * bits_of(whole.a) / 32;
+  for (std::uint32_t at = 0; at < SparseRows::rows; ++at) {
+    if (!detail.sparse->select(metadata, detail.is_ordered, at, mma_columns, whole.b_at, b.data()))
+      throw Fault(FaultKind::illegal_instruction,
+                  std::string("the metadata of mma.sp has a chunk whose result is undefined: ") +
+                      (whole.a == MatrixElement::tf32
+                           ? "of tf32 only 0b0100 and 0b1110 are defined"
+                           : "two indexes are the same or, with .ordered_metadata, descend"));
+    row.a_at = static_cast<const std::uint32_t*>(whole.a_at) + at * row_words;
+    row.c_at = row.d_at = static_cast<std::uint32_t*>(whole.d_at) + at * mma_columns;
+    multiply(row);
+  }
 }
 
 template <class Word>
@@ -331,8 +342,6 @@ Step run_mma(Warp& warp, const Operation& operation, LaneMask active) {
   alignas(64) std::array<Word, mma_columns * most_row_words> b;
   alignas(64) std::array<Word, most_mma_rows * mma_columns> d;
   collect_a(warp, detail, detail.sparse ? row_words / 2 : row_words, a.data());
-  if constexpr (std::is_same_v<Word, std::uint32_t>)
-    if (detail.sparse) expand_a(warp, detail, a.data());
   collect_b(warp, detail, row_words, b.data());
   collect_c(warp, detail, d.data());
   const std::vector<LaneMask> defined = defined_d(warp, detail);
@@ -340,7 +349,10 @@ Step run_mma(Warp& warp, const Operation& operation, LaneMask active) {
   product.a_at = a.data();
   product.b_at = b.data();
   product.c_at = product.d_at = d.data();
-  multiply(product);
+  if (detail.sparse)
+    multiply_sparse(warp, detail, product);
+  else
+    multiply(product);
   distribute_d(warp, detail, d.data());
   for (std::size_t index = 0; index < defined.size(); ++index)
     warp.set_defined(detail.d[index], all_lanes, defined[index]);
@@ -396,6 +408,8 @@ void take_mma_words(Form& form, MmaDetail& detail, bool is_sparse) {
   form.finish();
   if (!(is_sparse ? is_sparse_mma_shape : is_mma_shape)(shape, types.a))
     form.refuse("this shape is not emulated for these types");
+  if (is_sparse && is_narrow_float(types.a) && types.accumulator == Accumulator::f16)
+    form.refuse("before sm_120, mma.sp of 8-bit floats accumulates in f32");
   if (product.saturates && (types.accumulator != Accumulator::s32 || types.a == MatrixElement::b1))
     form.refuse(".satfinite is for integers of 4 and 8 bits");
   product.a = types.a;
@@ -417,7 +431,6 @@ void decode_metadata(Form& form, MmaDetail& detail) {
   if (selector.bits >= detail.sparse->selectors())
     form.refuse("these types and this shape have the sparsity selectors 0 to " +
                 std::to_string(detail.sparse->selectors() - 1));
-  detail.product.unpacked_run = 4;
   detail.metadata = decode_registers(form, form.operand(4), 1, ScalarType::b32, false)[0];
 }
 

@@ -49,23 +49,23 @@ SparseRows::Place SparseRows::place_of(std::uint32_t row, std::uint32_t chunk) c
   return {first + chunk / 4, 16 * half + bits_per_chunk * (chunk % 4)};
 }
 
-bool SparseRows::expand(const std::uint32_t* metadata, bool is_ordered, const void* from,
-                        void* to) const noexcept {
-  const auto* stored = static_cast<const std::byte*>(from);
-  auto* chunk_at = static_cast<std::byte*>(to);
+bool SparseRows::select(const std::uint32_t* metadata, bool is_ordered, std::uint32_t row,
+                        std::uint32_t columns, const void* from, void* to) const noexcept {
   const std::size_t chunk_bytes = std::size_t{chunk_units_} * unit_bytes_;
-  std::memset(to, 0, rows * chunks_ * chunk_bytes);
-  for (std::uint32_t row = 0; row < rows; ++row) {
-    for (std::uint32_t chunk = 0; chunk < chunks_; ++chunk, chunk_at += chunk_bytes) {
-      const Place place = place_of(row, chunk);
-      const Indexes at =
-          read_indexes(metadata[place.lane] >> place.shift & 0xf, chunk_units_, is_ordered);
-      if (!at.is_valid) return false;
-      std::memcpy(chunk_at + at.first * unit_bytes_, stored, unit_bytes_);
-      stored += unit_bytes_;
-      if (chunk_units_ == 2) continue;
-      std::memcpy(chunk_at + at.second * unit_bytes_, stored, unit_bytes_);
-      stored += unit_bytes_;
+  const auto* const all = static_cast<const std::byte*>(from);
+  auto* const kept = static_cast<std::byte*>(to);
+  for (std::uint32_t chunk = 0; chunk < chunks_; ++chunk) {
+    const Place place = place_of(row, chunk);
+    const Indexes at =
+        read_indexes(metadata[place.lane] >> place.shift & 0xf, chunk_units_, is_ordered);
+    if (!at.is_valid) return false;
+    for (std::uint32_t column = 0; column < columns; ++column) {
+      const std::size_t index = std::size_t{column} * chunks_ + chunk;
+      const std::byte* const units = all + index * chunk_bytes;
+      std::byte* const half = kept + index * chunk_bytes / 2;
+      std::memcpy(half, units + at.first * unit_bytes_, unit_bytes_);
+      if (chunk_units_ == 4)
+        std::memcpy(half + unit_bytes_, units + at.second * unit_bytes_, unit_bytes_);
     }
   }
   return true;

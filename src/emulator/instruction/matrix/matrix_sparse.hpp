@@ -20,11 +20,12 @@ class SparseRows {
   std::uint32_t selectors() const noexcept { return lanes_per_group / lanes_per_selector_; }
   // The lanes whose metadata is read.
   LaneMask lanes() const noexcept;
-  // `from`: rows of k / 2 elements; `to`: of k, which are overwritten. Both packed. `metadata`: of
-  // each lane. False, with `to` incomplete, if the metadata is of a kind whose result is undefined;
-  // `is_ordered`: as is metadata in descending order (.sp::ordered_metadata).
-  [[nodiscard]] bool expand(const std::uint32_t* metadata, bool is_ordered, const void* from,
-                            void* to) const noexcept;
+  // The elements of B that a row of A is multiplied by: of k they keep those whose places in the
+  // row are stored. `from`: `columns` columns of k elements; `to`: of k / 2. Both packed.
+  // `metadata`: of each lane. False, with `to` incomplete, if the row's metadata is of a kind whose
+  // result is undefined; `is_ordered`: as is metadata in descending order (.sp::ordered_metadata).
+  [[nodiscard]] bool select(const std::uint32_t* metadata, bool is_ordered, std::uint32_t row,
+                            std::uint32_t columns, const void* from, void* to) const noexcept;
 
  private:
   static constexpr std::uint32_t lanes_per_group = 4;  // which share two rows, eight apart
