@@ -139,6 +139,14 @@ constexpr bool has_parts(SoundKernel kernel) noexcept {
   return kernel >= SoundKernel::parallel && kernel <= SoundKernel::part_reduction;
 }
 
+// Whether a lane arrives at an mbarrier for its warp, behind __syncwarp, when all lanes have read
+// what other warps overwrite (records of groups' tiles, scales). racecheck orders an mbarrier's
+// wait behind the arriving thread alone and reports these kernels, faulty or not.
+constexpr bool has_arrivals_for_warps(SoundKernel kernel) noexcept {
+  return (kernel >= SoundKernel::wgmma_groups && kernel <= SoundKernel::wgmma_listed) ||
+         kernel == SoundKernel::scaled || kernel == SoundKernel::scaled_groups;
+}
+
 // All faults. Each correct kernel has one called "nothing", which changes nothing.
 std::span<const DeviceFault> device_faults();
 std::span<const DeviceFault> skinny_faults() noexcept;       // of them
