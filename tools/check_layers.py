@@ -182,7 +182,7 @@ class Checker:
     def why_room_forbidden(self, path, room, other):
         if path.startswith("include/"):
             return "a public header includes public headers only"
-        if PUBLIC_ONLY in self.map.allowed[room]:
+        if PUBLIC_ONLY in self.map.allowed[room] and other not in self.map.allowed[room]:
             return f"{room} includes public headers only"
         if is_device(other) and other != "device/abi" and ANYTHING not in self.map.allowed[room]:
             return "of device code the host includes device/abi only"

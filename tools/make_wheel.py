@@ -60,6 +60,8 @@ def test(wheel: Path) -> None:
         python = f"{scratch}/bin/python"
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", wheel.resolve()], check=True)
         subprocess.run([python, "-c", PROGRAM], cwd=scratch, env={"PATH": f"{scratch}/bin"}, check=True)
+        command = [f"{scratch}/bin/gemmery", "verify", "gemm", "33x17x65", "a=f32", "--device", "cpu", "--quiet"]
+        subprocess.run(command, cwd=scratch, env={"PATH": f"{scratch}/bin"}, check=True)
 
 
 def main() -> int:

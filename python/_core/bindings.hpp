@@ -53,6 +53,7 @@ void bind_tuning(nb::module_& module);
 void bind_cache(nb::module_& module);
 void bind_log(nb::module_& module);
 void bind_user_kernels(nb::module_& module);
+void bind_program(nb::module_& module);
 // The last one: it changes what is bound.
 void bind_call_errors(nb::module_& module);
 

@@ -26,6 +26,7 @@ NB_MODULE(_core, module) {
   bind_cache(module);
   bind_log(module);
   bind_user_kernels(module);
+  bind_program(module);
   module.def(
       "set_leak_warnings", &nb::set_leak_warnings, nb::arg("are_wanted"),
       "Enables or disables reports about objects that are alive when the interpreter exits.");

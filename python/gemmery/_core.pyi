@@ -863,6 +863,10 @@ def forget_all_tunings() -> int: ...
 def doctor() -> str:
     """The libraries, devices and cache of this machine, as text."""
 
+def run_program(words: list[str]) -> int:
+    """The program `gemmery` in this process: obeys the words of a command line, the first of which is its name, and returns the
+    exit code. UnavailableError where the package was built without the command line."""
+
 # --- kernels on emulated devices; gemmery.emulate converts ----------------------------------------
 
 class EmulatedPlace:

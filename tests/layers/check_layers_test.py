@@ -23,6 +23,7 @@ providers/host: core platform
 providers:   core providers/host
 api:         core platform jit providers
 cli:         include/gemmery
+python:      include/gemmery cli
 bench:       include/gemmery
 tests:       anything
 header include/gemmery/dtype.def = device/abi
@@ -44,6 +45,7 @@ LEGAL = {
     "src/providers/list.cpp": '#include "providers/host/plain.hpp"\n',
     "cli/main.cpp": '#include "options.hpp"\n#include "cli/options.hpp"\n#include <gemmery/log.hpp>\n#include <CLI/CLI.hpp>\n',
     "cli/options.hpp": "",
+    "python/program.cpp": '#include "cli/options.hpp"\n#include <gemmery/log.hpp>\n',
     "bench/peers/cublaslt.cpp": "#include <cublasLt.h>\n#include <gemmery/error.hpp>\n",
     "tests/jit/nvrtc_test.cpp": '#include "jit/nvrtc.hpp"\n#include <nvrtc.h>\n#include <device/gemm/simt.cuh>\n',
 }
@@ -77,6 +79,7 @@ PLANTED = [
     ("the toolkit in a bench that is no peer", "bench/bad.cpp", "#include <cuda_runtime.h>", "no toolkit header"),
     ("a vendor's header", "src/providers/host/bad.cpp", "#include <dnnl.h>", "vendor's header"),
     ("an inner header in the program", "cli/bad.cpp", '#include "core/value.hpp"', "public headers only"),
+    ("an inner header in Python, which may include the program", "python/bad.cpp", '#include "core/value.hpp"', "public headers only"),
     ("an inner header in a peer bench", "bench/peers/bad.cpp", '#include "core/value.hpp"', "public headers only"),
     ("a file in no room", "src/misc/bad.cpp", "", "no room"),
     ("a file in no room at the top", "src/bad.cpp", "", "no room"),

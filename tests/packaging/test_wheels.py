@@ -29,6 +29,15 @@ NVRTC = "nvidia-cuda-nvrtc==13.0.88"
 SYSTEM_LIBRARIES = re.compile(r"(libc|libm|libstdc\+\+|libgcc_s|libdl|libpthread|ld-linux.*)\.so\.\d+")
 
 
+# A wheel has the command line where its headers are here.
+HAS_PROGRAM = all(
+    any(
+        pathlib.Path(root, header).is_file() for root in ("/usr/include", "/usr/local/include", ROOT / ".deps/root/usr/include")
+    )
+    for header in ("CLI/CLI.hpp", "nlohmann/json.hpp")
+)
+
+
 def clean_environment(**variables: str) -> dict[str, str]:
     """The variables that locate programs, the package index and a compiler cache, but not the build or a toolkit."""
     kept = ("PATH", "HOME", "LANG", "TMPDIR", "SSL_", "PIP_", "REQUESTS_CA", "CMAKE_", "CCACHE_")
@@ -168,7 +177,10 @@ def test_a_wheel_holds_the_package_one_module_and_nothing_else(wheel_of, version
     (module,) = {name for name in held if name.endswith(".so")}
     assert re.fullmatch(r"gemmery/_core\.abi3\.so" if is_stable(version) else r"gemmery/_core\.cpython-\d+-[\w-]+\.so", module)
     metadata = f"gemmery-{VERSION}.dist-info"
-    described = {f"{metadata}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "licenses/LICENSE", "licenses/NOTICES.txt")}
+    described = {
+        f"{metadata}/{name}"
+        for name in ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "licenses/NOTICES.txt")
+    }
     assert held == packaged | described | {module}
     assert "gemmery/py.typed" in held
 
@@ -188,7 +200,8 @@ def test_a_wheels_metadata_is_that_of_the_project(wheel_of, version):
         "dev",
     }
     assert re.findall(r"^Requires-Dist: (?!.*extra ==)(.*)$", text, re.MULTILINE) == [], "nothing is needed at run time"
-    for owner in ("Wenzel Jakob", "Yann Collet", "Victor Zverovich", "Thibaut Goetghebuer-Planchon"):
+    owners = ["Wenzel Jakob", "Yann Collet", "Victor Zverovich", "Thibaut Goetghebuer-Planchon"]
+    for owner in owners + ["Henry Schreiner", "Niels Lohmann"] * HAS_PROGRAM:
         assert owner in notices
 
 
@@ -226,6 +239,32 @@ assert (gemmery.matmul(a, b, epilogue="D = relu(accum)") == numpy.maximum(a @ b,
 def test_an_installed_wheel_multiplies_without_a_compiler(installed, version, tmp_path):
     python = installed(version)
     run(python, "-c", PRODUCT, cwd=tmp_path, PATH=str(python.parent), GEMMERY_HIDE_CUDA="1")
+
+
+@VERSIONS
+def test_an_installed_wheel_has_the_command(installed, version, tmp_path):
+    python = installed(version)
+    program = python.with_name("gemmery")
+    assert program.is_file()
+    if not HAS_PROGRAM:
+        done = subprocess.run([program, "version"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (3, "") and "libcli11-dev" in done.stderr
+        return
+    assert run(program, "version", cwd=tmp_path) == f"gemmery {VERSION}\n"
+    assert "verify" in run(program, "--help", cwd=tmp_path)
+    said = run(
+        program,
+        "verify",
+        "gemm",
+        "33x17x65",
+        "a=f32",
+        "--device",
+        "cpu",
+        cwd=tmp_path,
+        PATH=str(python.parent),
+        GEMMERY_HIDE_CUDA="1",
+    )
+    assert "of what is allowed: ok" in said
 
 
 @VERSIONS
