@@ -86,3 +86,12 @@ def test_a_dead_link_of_html_is_found(tmp_path):
     )
     (tmp_path / "b.html").write_text('<a href="c.html">c</a>')
     assert sorted(make_site.dead_links(tmp_path)) == ["a.html: #there: no such heading", "b.html: c.html: no such file"]
+
+
+def test_search_ranks_pages_for_users_before_those_for_makers():
+    pattern = re.search(r"insidePages = /(.*)/;", (ROOT / "tools/site/scorer.js").read_text())[1]
+    inside = re.compile(pattern.replace("\\/", "/"))
+    for page in ("docs/rooms/cli", "docs/decisions/0006-help-is-the-manual", "bench/results/README", "CHANGELOG"):
+        assert (ROOT / f"{page}.md").is_file() and inside.match(page)
+    for page in make_site.CONTENTS["Begin"] + make_site.CONTENTS["Use"]:
+        assert not inside.match(page)

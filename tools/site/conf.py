@@ -25,6 +25,7 @@ html_use_index = False
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(pathlib.Path(__file__).with_name("scorer.js"))
 html_theme_options = {"top_of_page_buttons": ["view"]}
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
