@@ -27,7 +27,7 @@ int main() {
   const ProblemLine line =
       parse_problem("gemm 300x500x0 a=f32 out=bf16 epilogue=\"D = silu(A) * B\" A=bf16 B=bf16");
   const Kernel kernel = get_kernels(line.problem, device_info(Device::cpu())).at(0);
-  const VerifyReport report = verify(line, kernel, {});
+  const VerifyReport report = verify(line, kernel);
   std::printf("verified: %s by %s\n", report.passed ? "yes" : "no", report.method.c_str());
   const bool is_right = out == std::vector<float>{10, 20, 33, 18, 35, 54};
   return is_right && report.passed ? 0 : 1;

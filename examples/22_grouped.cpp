@@ -41,7 +41,7 @@ int main() {
   // For a problem line the sizes are random: equal, skewed or mostly empty groups.
   const ProblemLine line = parse_problem("grouped_gemm 200x32x48 groups=7 a=bf16 counts=i64");
   const Kernel kernel = get_kernels(line.problem, device_info(Device::cpu())).at(0);
-  const VerifyReport report = verify(line, kernel, {});
+  const VerifyReport report = verify(line, kernel);
   std::printf("verified: %s by %s\n", report.passed ? "yes" : "no", report.method.c_str());
   return first && second && report.passed ? 0 : 1;
 }

@@ -40,7 +40,7 @@ int main() {
   const ProblemLine line =
       parse_problem("conv2d_wgrad 2x9x8x6 k=5 r=3 s=3 pad=1 stride=2 a=bf16 out=f32");
   const Kernel kernel = get_kernels(line.problem, device_info(Device::cpu())).at(0);
-  const VerifyReport report = verify(line, kernel, {});
+  const VerifyReport report = verify(line, kernel);
   std::printf("verified: %s by %s\n", report.passed ? "yes" : "no", report.method.c_str());
   return is_right && is_gradient && report.passed ? 0 : 1;
 }

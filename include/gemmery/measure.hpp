@@ -44,12 +44,12 @@ GEMMERY_API std::string to_string(const Measurement& measurement);
 
 // Throws what `run` throws.
 GEMMERY_API Measurement measure(const ProblemLine& line, const Kernel& kernel,
-                                const MeasureOptions& options);
+                                const MeasureOptions& options = {});
 
 // Several kernels in turn, sample by sample, so that clock drift affects all of them: one
 // measurement per kernel.
 GEMMERY_API std::vector<Measurement> measure_interleaved(const ProblemLine& line,
                                                          const std::vector<Kernel>& kernels,
-                                                         const MeasureOptions& options);
+                                                         const MeasureOptions& options = {});
 
 }  // namespace gemmery

@@ -51,7 +51,7 @@ struct VerifyReport {
 // against its bound. Problems too large for the oracle use Freivalds' check instead. Throws
 // what `run` throws.
 GEMMERY_API VerifyReport verify(const ProblemLine& line, const Kernel& kernel,
-                                const VerifyOptions& options);
+                                const VerifyOptions& options = {});
 
 // Checks a result that this kernel has stored to out; operands must be on the CPU. The bounds
 // depend on the kernel: tensor cores round differently from fused multiply-adds, and may add a

@@ -43,6 +43,7 @@ TEST(Print, gives_names_of_kernels_and_reasons) {
   const Status refused = kernel.supports(parse_problem("gemm 8x8x8 a=f64").problem, cpu);
   EXPECT_EQ(printed(refused), refused.error());
   EXPECT_EQ(printed(explain(problem, cpu)), to_string(explain(problem, cpu)));
+  EXPECT_TRUE(printed(verify({.problem = problem}, kernel)).starts_with("passed: "));
 }
 
 TEST(Print, gives_arguments_as_the_line_that_describes_them) {
