@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Host time of calls of the Python package: microseconds, medians of interleaved batches.
 
-usage: python_host_times.py [DEVICE]       DEVICE: cpu (with numpy), or cuda:0 (with torch, compared with the driver's own launch)
+usage: python_host_times.py [DEVICE]       DEVICE: cpu (with numpy) or cuda:0 (with torch, beside the driver's own launch)
 
 Each row is the median over 100 batches of 100 calls, minus an empty loop. Rows take turns batch by batch, so that drifts
 of the clock affect all of them. On a GPU each batch ends with a synchronisation outside the timed part.

@@ -99,9 +99,7 @@ def _conv(
     lower, upper = _paddings(name, padding, weight, strides, dilations)
     is_single = input.dim() == dimensions + 1
     images = input.unsqueeze(0) if is_single else input
-    y: torch.Tensor = torch.ops.gemmery.conv_forward(
-        images, weight, bias, strides, lower, upper, dilations, groups, out_dtype
-    )
+    y: torch.Tensor = torch.ops.gemmery.conv_forward(images, weight, bias, strides, lower, upper, dilations, groups, out_dtype)
     return y.squeeze(0) if is_single else y
 
 

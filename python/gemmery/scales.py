@@ -73,7 +73,8 @@ def _is_swizzled(swizzle: Any, block: tuple[int, int]) -> bool:
     if swizzle is None:
         if block in ((1, 16), (1, 32)):
             raise InvalidArgumentError(
-                "invalid argument: swizzle: expected ScaleSwizzleMode for scales of 1x16 or 1x32, which are stored either way, got None"
+                "invalid argument: swizzle: expected ScaleSwizzleMode for scales of 1x16 or 1x32, which are stored either way, "
+                "got None"
             )
         return False
     word = swizzle if isinstance(swizzle, str) else getattr(swizzle, "name", str(swizzle))

@@ -16,7 +16,7 @@ for word in "$@"; do
   case "$word" in
     gemm*13*) printf '{"begins": 0}\\n{"problem": "p", "error": "refused"}\\n' ;;
     gemm*14*) echo '{"begins": 0}'; kill -9 $$ ;;
-    gemm*) printf '{"begins": 0}\\n{"problem": "p", "kernel": "one", "ours_us": 2.0, "theirs_us": 3.0, "ratio_median": 1.5}\\n' ;;
+    gemm*) printf '{"begins": 0}\\n{"problem": "p", "kernel": "one", "ours_us": 2, "theirs_us": 3, "ratio_median": 1.5}\\n' ;;
   esac
 done
 echo "a table that is not JSON"
@@ -57,7 +57,14 @@ def build(tmp_path):
 def race(build, *words):
     here = build.parent
     command = [
-        sys.executable, ROOT / "tools/run_races.py", build, "--problems", here / "problems", "--out", here / "out", *words,
+        sys.executable,
+        ROOT / "tools/run_races.py",
+        build,
+        "--problems",
+        here / "problems",
+        "--out",
+        here / "out",
+        *words,
     ]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -81,7 +88,9 @@ def test_failures_and_crashes_cost_their_own_problem_alone(build):
 
 def test_kernels_of_all_families_take_turns_where_the_list_says_so(build):
     race(build, "--set", "other")
-    assert [("--families" in call, "--rotate" in call) for call in (build.parent / "calls").read_text().splitlines()] == [(True, True)]
+    assert [("--families" in call, "--rotate" in call) for call in (build.parent / "calls").read_text().splitlines()] == [
+        (True, True)
+    ]
     assert len(records(build, "other")) == 1
     assert not (build.parent / "out/small.jsonl").exists()
 

@@ -127,9 +127,7 @@ def test_a_bias_a_residual_and_sums_of_channels(random):
     epilogue = gemmery.EpilogueArguments(
         "D = relu(accum + bias + residual); sums = sum(D)", bias=bias, residual=residual, sums=sums
     )
-    args = gemmery.ConvArguments(
-        "fprop", x, w, channels_last(case.y_shape), epilogue=epilogue, stride=1, padding=1
-    )
+    args = gemmery.ConvArguments("fprop", x, w, channels_last(case.y_shape), epilogue=epilogue, stride=1, padding=1)
     expected = numpy.maximum(case.expected("fprop", x, w, residual) + bias + residual, 0)
     for _ in run_all(args):
         numpy.testing.assert_array_equal(args.out, expected)
@@ -172,7 +170,7 @@ def test_kernels_are_listed_and_told_apart(random):
 
 
 class Refused:
-    ROWS = [
+    ROWS = [  # noqa: RUF012
         ({"kind": "transposed"}, "kind"),
         ({"mode": "flip"}, "mode"),
         ({"stride": "2"}, "stride"),
@@ -206,8 +204,6 @@ def test_refusals_name_the_operand(given, expected):
 
 
 def test_staging_is_refused():
-    args = gemmery.ConvArguments(
-        "fprop", channels_last((1, 4, 6, 6)), channels_last((5, 4, 3, 3)), channels_last((1, 5, 4, 4))
-    )
+    args = gemmery.ConvArguments("fprop", channels_last((1, 4, 6, 6)), channels_last((5, 4, 3, 3)), channels_last((1, 5, 4, 4)))
     with pytest.raises(gemmery.UnsupportedError, match="convolution"):
         args.to_device()

@@ -31,7 +31,13 @@ def conv_operation(kind=conv.Operator.fprop, support=StrideSupport.Strided, func
 def size_of(image=(2, 7, 6, 16), filters=(8, 3, 3, 16), pad=(1, 1, 1, 1), stride=(1, 1), dilation=(1, 1), *rest):
     mode = conv.Mode.cross_correlation
     return conv.Conv2dProblemSize(
-        Tensor4DCoord(*image), Tensor4DCoord(*filters), Tensor4DCoord(*pad), MatrixCoord(*stride), MatrixCoord(*dilation), mode, *rest
+        Tensor4DCoord(*image),
+        Tensor4DCoord(*filters),
+        Tensor4DCoord(*pad),
+        MatrixCoord(*stride),
+        MatrixCoord(*dilation),
+        mode,
+        *rest,
     )
 
 
@@ -110,7 +116,7 @@ def test_row_89_operands_are_refused_by_name(rng):
         "A": it.a[:1],
         "B": it.b.astype(numpy.float32),
         "C": numpy.zeros((2, 8, 7, 6), numpy.float32),  # NCHW
-        "D": numpy.empty(it.d.shape + (1,), numpy.float32)[::2],
+        "D": numpy.empty((*it.d.shape, 1), numpy.float32)[::2],
     }.items():
         with pytest.raises(gemmery.InvalidArgumentError, match=f"{name}: expected"):
             describe.Conv2dArguments(one, it.size, **(given | {name: wrong}))
@@ -119,7 +125,9 @@ def test_row_89_operands_are_refused_by_name(rng):
     with pytest.raises(TypeError, match="operation: expected a Conv2dOperation"):
         describe.Conv2dArguments(operation(), it.size, **given)
     with pytest.raises(gemmery.InvalidArgumentError, match="split_k_slices: expected 3, that of the problem size, got 2"):
-        describe.Conv2dArguments(one, size_of((2, 7, 6, 16), (8, 3, 3, 16), (1,) * 4, (1, 1), (1, 1), 3), **given, split_k_slices=2)
+        describe.Conv2dArguments(
+            one, size_of((2, 7, 6, 16), (8, 3, 3, 16), (1,) * 4, (1, 1), (1, 1), 3), **given, split_k_slices=2
+        )
     with pytest.raises(TypeError, match="arguments: expected Conv2dArguments"):
         one.run(it)
     with pytest.raises(gemmery.InvalidArgumentError, match="arguments of this operation"):

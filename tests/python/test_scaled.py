@@ -44,7 +44,9 @@ class BlockWise(enum.Enum):
     BlockWise1x128 = 1
 
 
-@pytest.mark.parametrize("mode", ["1x128", "BlockWise1x128", (1, 128), (1, 1, 128), BlockWise.BlockWise1x128, gemmery.ScaleMode.Blockwise1x128])
+@pytest.mark.parametrize(
+    "mode", ["1x128", "BlockWise1x128", (1, 128), (1, 1, 128), BlockWise.BlockWise1x128, gemmery.ScaleMode.Blockwise1x128]
+)
 def test_modes_have_several_names(mode):
     assert gemmery.ScaledOperand.numel_scale((6, 200), mode) == 12
 
@@ -65,7 +67,11 @@ def test_groups_take_scales_of_rows(rng):
     scale_a, scale_b = powers(rng, 7, 1), powers(rng, 2, 1, 8)
     out = np.empty((7, 8), np.float32)
     args = gemmery.GroupedGemmArguments(
-        gemmery.ScaledOperand(a, scale_a, "row"), gemmery.ScaledOperand(b, scale_b, "row"), out, None, np.array([3, 7], np.int32)
+        gemmery.ScaledOperand(a, scale_a, "row"),
+        gemmery.ScaledOperand(b, scale_b, "row"),
+        out,
+        None,
+        np.array([3, 7], np.int32),
     )
     parts = [(a[:3].astype(np.float32) @ b[0]) * scale_b[0], (a[3:].astype(np.float32) @ b[1]) * scale_b[1]]
     run_all(args, out, np.concatenate(parts) * scale_a)
