@@ -973,7 +973,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 67> names{"simt",
+  constexpr std::array<std::string_view, 69> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, reductions of indexed groups",
@@ -1033,6 +1033,8 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm80, fprop",
                                                    "sm80, dgrad",
                                                    "sm80, wgrad",
+                                                   "sm80, fprop by elements",
+                                                   "sm80, wgrad of bytes",
                                                    "sm80, strided dgrad",
                                                    "skinny",
                                                    "skinny parallel",

@@ -74,6 +74,8 @@ enum class SoundKernel : std::uint8_t {
   mma_fprop,         // convolutions: rows of pixels by taps
   mma_dgrad,         // likewise, and lines of B by taps
   mma_wgrad,         // lines of B by pixels
+  mma_elements,      // rows of pixels by taps, element by element
+  mma_bytes,         // lines of B by pixels, bytes that are transposed
   mma_phases,        // a dgrad with a stride
   skinny,            // B contiguous along k
   skinny_columns,    // B contiguous along columns, k in slices

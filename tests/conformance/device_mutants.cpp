@@ -238,6 +238,9 @@ Sm80Tile sm80_tile_of(SoundKernel kernel) {
   if (kernel == SoundKernel::mma_fprop) tile.conv = templates::Sm80Conv::fprop_2d;
   if (kernel == SoundKernel::mma_dgrad) tile.conv = templates::Sm80Conv::dgrad_2d;
   if (kernel == SoundKernel::mma_wgrad) tile.conv = templates::Sm80Conv::wgrad_2d;
+  if (kernel == SoundKernel::mma_elements) tile.conv = templates::Sm80Conv::fprop_2d;
+  if (kernel == SoundKernel::mma_bytes) tile.conv = templates::Sm80Conv::wgrad_2d;
+  if (kernel == SoundKernel::mma_bytes) tile.k = 128;  // two steps of bytes likewise
   if (kernel == SoundKernel::mma_phases) tile.conv = templates::Sm80Conv::strided_dgrad_2d;
   if (is_mma_of_groups(kernel)) return sm80_tile_of_groups(kernel);
   if (kernel == SoundKernel::mma_parallel) return with_split(tile, abi::SplitMode::parallel, 3);
@@ -292,15 +295,26 @@ OperandRules depthwise_rules() {
   return {.a = any, .b = any, .c = {}, .out = any, .accumulator = DType::float32};
 }
 
+OperandRules sm80_byte_rules() {
+  const OperandRule in{.dtype = DType::int8, .layout = LayoutRule::row, .alignment = 16};
+  OperandRule a = in;
+  a.layout = LayoutRule::column;
+  const OperandRule out{.dtype = DType::int32, .layout = LayoutRule::any, .alignment = 4};
+  return {.a = a, .b = in, .c = {}, .out = out, .accumulator = DType::int32};
+}
+
 OperandRules sm80_rules(SoundKernel kernel) {
+  if (kernel == SoundKernel::mma_bytes) return sm80_byte_rules();
   const bool splits = kernel == SoundKernel::mma_narrow;
   const OperandRule in{.dtype = splits ? DType::float32 : DType::bfloat16,
                        .layout = LayoutRule::row,
                        .alignment = 16};
   OperandRule a = in;
-  if (kernel == SoundKernel::mma_outside) a.alignment = 2;
+  if (kernel == SoundKernel::mma_outside || kernel == SoundKernel::mma_elements) a.alignment = 2;
   OperandRule b = in;
-  if (kernel == SoundKernel::mma_fprop) b.layout = LayoutRule::column;
+  if (kernel == SoundKernel::mma_elements) b.alignment = 2;
+  if (kernel == SoundKernel::mma_fprop || kernel == SoundKernel::mma_elements)
+    b.layout = LayoutRule::column;
   if (kernel == SoundKernel::mma_wgrad) a.layout = LayoutRule::column;
   const OperandRule out{.dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};
   return {.a = a,

@@ -105,6 +105,12 @@ constexpr const char* mma_dgrad_lines[] = {
 constexpr const char* mma_wgrad_lines[] = {
     "conv2d_wgrad 2x9x11x24 k=72 r=3 s=3 pad=2:1,1:2 stride=2,1 dilation=1,2 a=bf16 out=f32",
     "conv2d_wgrad 5x7x6x16 k=48 r=2 s=3 pad=1 groups=2 a=bf16 b=bf16/ld=24 out=f32"};
+constexpr const char* mma_element_lines[] = {
+    "conv2d_fprop 2x9x11x23 k=40 r=3 s=3 pad=2:1,1:2 stride=2,1 dilation=1,2 a=bf16 out=f32",
+    "conv2d_fprop 2x7x6x14 k=30 r=3 s=3 pad=1 groups=2 mode=convolution a=bf16/ld=15 out=f32"};
+constexpr const char* mma_byte_lines[] = {
+    "conv2d_wgrad 5x9x11x32 k=80 r=3 s=3 pad=2:1,1:2 stride=2,1 dilation=1,2 a=s8 out=s32",
+    "conv2d_wgrad 5x7x6x32 k=64 r=2 s=3 pad=1 groups=2 a=s8 b=s8/ld=48 out=s32"};
 constexpr const char* mma_phase_lines[] = {
     "conv2d_dgrad 2x9x11x72 k=72 r=3 s=3 pad=1 stride=2 a=bf16 out=f32",
     "conv2d_dgrad 3x17x16x24 k=40 r=3 s=3 pad=2:1,1:0 stride=3,2 dilation=3,2 a=bf16 out=f32"};
@@ -280,6 +286,8 @@ const EdgeProblems edge_problems[] = {
     {SoundKernel::mma_fprop, mma_fprop_lines},
     {SoundKernel::mma_dgrad, mma_dgrad_lines},
     {SoundKernel::mma_wgrad, mma_wgrad_lines},
+    {SoundKernel::mma_elements, mma_element_lines},
+    {SoundKernel::mma_bytes, mma_byte_lines},
     {SoundKernel::mma_phases, mma_phase_lines},
     {SoundKernel::mma_table, mma_table_lines},
     {SoundKernel::listed, list_lines},

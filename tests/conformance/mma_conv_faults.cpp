@@ -8,6 +8,8 @@ namespace {
 constexpr auto fprop = SoundKernel::mma_fprop;
 constexpr auto dgrad = SoundKernel::mma_dgrad;
 constexpr auto wgrad = SoundKernel::mma_wgrad;
+constexpr auto elements = SoundKernel::mma_elements;
+constexpr auto bytes = SoundKernel::mma_bytes;
 constexpr auto phases = SoundKernel::mma_phases;
 
 constexpr Edit row_behind_the_last{"static_cast<unsigned>(coordinate) < window_.extent[d]",
@@ -31,9 +33,8 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"tap_bytes_ += operand.k * bytes;", ""}}}},
     {.name = "rows are read before their pixels are known",
      .kernel = fprop,
-     .edits =
-         {{{"offset[row] = elements * abi::bytes_of(operand.dtype);\n    }\n    __syncthreads();",
-            "offset[row] = elements * abi::bytes_of(operand.dtype);\n    }"}}}},
+     .edits = {{{"abi::bytes_of(operand.dtype)));\n    __syncthreads();",
+                 "abi::bytes_of(operand.dtype)));"}}}},
     {.name = "taps begin at the first channel",
      .kernel = fprop,
      .edits = {{{"tap_bytes_ = offset_of_tap<dimensions>(window_, tap) * bytes;",
@@ -61,6 +62,28 @@ constexpr DeviceFault fault_table[] = {
     {.name = "carries do not move the address",
      .kernel = wgrad,
      .edits = {{{"bytes += bytes_of_carry_[d];", ""}}}},
+    {.name = "nothing", .kernel = elements},
+    {.name = "taps of a block are read before they are known",
+     .kernel = elements,
+     .edits = {{{"__syncthreads();\n    const int chunk", "const int chunk"}}}},
+    {.name = "taps are replaced while they are read",
+     .kernel = elements,
+     .edits = {{{"__syncthreads();\n#pragma unroll 1\n    for (int k = thread",
+                 "#pragma unroll 1\n    for (int k = thread"}}}},
+    {.name = "every chunk has the taps of the first one",
+     .kernel = elements,
+     .edits = {{{"taps_.get(at * Units::along + along.chunk)", "taps_.get(at * Units::along)"}}}},
+    {.name = "nothing", .kernel = bytes},
+    {.name = "all lines of bytes are the first one",
+     .kernel = bytes,
+     .edits = {{{"first_lane_ + static_cast<unsigned>(index % sharers)", "first_lane_"}}}},
+    {.name = "lines of bytes behind the last pixel are read",
+     .kernel = bytes,
+     .edits = {{{"lines.get(at), at < left, along)", "lines.get(at), true, along)"}}}},
+    {.name = "bytes in padding are read",
+     .kernel = bytes,
+     .edits = {{{"static_cast<unsigned>(line.at[d] + place.at[d]) < window.extent[d]",
+                 "static_cast<unsigned>(line.at[d] + place.at[d]) <= window.extent[d]"}}}},
     {.name = "nothing", .kernel = phases},
     {.name = "phases meet dy at its first pixel",
      .kernel = phases,

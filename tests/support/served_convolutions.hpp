@@ -52,6 +52,11 @@ inline std::string reason_of(const GemmProblem& problem, const Served& served) {
   return "no reason";
 }
 
+// True if families are asked about a plain GEMM instead, whose layout they may refuse.
+inline bool is_plain_gemm(const GemmProblem& problem, const Served& served) {
+  return !explain(problem, device_info(*parse_device(served.device))).runs_as.empty();
+}
+
 inline void expect_right(const ProblemLine& line, const Kernel& kernel, const Served& served) {
   const VerifyReport report =
       verify(line, kernel, {.seed = random_seed(), .device = *parse_device(served.device)});

@@ -281,10 +281,12 @@ constexpr int kept_rows_offset(const Sm80Design& design) {
 }
 
 /// After the tile: the offset of each of its rows' pixels, then the coordinates of all of them
-/// along each dimension.
+/// along each dimension; if elements of A are loaded one by one, the same of the taps of a block's
+/// k.
 GEMMERY_HOST_DEVICE
 constexpr int kept_pixels_bytes(const Sm80Design& design) {
-  return are_rows_pixels(design) ? design.tile_m * (8 + 4 * design.dimensions) : 0;
+  const int kept = design.tile_m + (staged_a(design).is_async() ? 0 : design.tile_k);
+  return are_rows_pixels(design) ? kept * (8 + 4 * design.dimensions) : 0;
 }
 GEMMERY_HOST_DEVICE
 constexpr int kept_pixels_offset(const Sm80Design& design) {

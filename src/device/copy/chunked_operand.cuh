@@ -33,7 +33,7 @@ struct PanelOfLines {
   unsigned first_extent = 0;  // the panel's first row of A (column of B)
   unsigned first_k = 0;
   unsigned end_k = 0;
-  const char* pixels = nullptr;  // the pixels of rows, in shared memory
+  char* pixels = nullptr;  // the pixels of rows, and then the taps of a block, in shared memory
 };
 
 /// The distribution of a tile's chunks over the threads of a block.
@@ -219,175 +219,229 @@ class ChunkedCopy {
   const char* sources_[pointers];
 };
 
-/// Elements are found by the lines of their panel.
-struct PanelSource {
-  static constexpr bool finds_elements = false;
-  __device__ explicit PanelSource(const PanelOfLines&) {}
+/// The units that are copied through registers: a chunk or, if bytes are transposed, sixteen lines
+/// of four bytes, which become one chunk of k for each of four adjacent extents.
+template <const abi::StagedOperand& operand>
+struct RegisterUnits {
+  static constexpr bool are_transposed = operand.is_transposed();
+  static constexpr int element_bytes = abi::bytes_of(operand.dtype);
+  static constexpr int bytes = are_transposed ? 4 : abi::chunk_bytes;  // of a line
+  static constexpr int elements = bytes / element_bytes;
+  static constexpr int lines = are_transposed ? abi::chunk_bytes : 1;
+  static constexpr int access_bytes = operand.vector_bytes < bytes ? operand.vector_bytes : bytes;
+  static constexpr int access_elements = access_bytes / element_bytes;
+  static constexpr int accesses = bytes / access_bytes;  // of a line
+  // Of the tile:
+  static constexpr int along = (operand.is_k_adjacent ? operand.k : operand.extent) / elements;
+  static constexpr int count =
+      along * ((operand.is_k_adjacent ? operand.extent : operand.k) / lines);
+
+  using Line = ptx::Registers<bytes>;
+  struct Unit {
+    Line of[lines];
+  };
 };
 
-/// The same through registers, one unit at a time. A unit is a chunk or, if bytes are transposed,
-/// sixteen lines of four bytes, which become one chunk of k for each of four adjacent extents.
-/// Loads of 4 and more bytes are in flight while a block multiplies: `fetch` starts them, `store`
-/// writes them to the stage. Single elements would need too many registers for that and are written
-/// to the stage at once. `Source`: finds the elements.
-template <const abi::StagedOperand& operand, int threads, bool is_indexed,
-          class Source = PanelSource>
+/// Elements are found by the lines of their panel.
+template <const abi::StagedOperand& operand, bool is_indexed>
+class PanelSource {
+  using Units = RegisterUnits<operand>;
+
+ public:
+  static constexpr int lines_at_once = Units::lines;
+  struct Along {};
+
+  __device__ __forceinline__ explicit PanelSource(const PanelOfLines& panel) : panel_(panel) {}
+
+  __device__ bool is_interior() const { return panel_.extent_left >= operand.extent; }
+  template <int>
+  __device__ static Along find_along(int) {
+    return {};
+  }
+  __device__ void advance() {
+    panel_.data +=
+        operand.is_k_adjacent ? operand.k * Units::element_bytes : operand.k * panel_.line_bytes;
+  }
+
+  /// Loads `count` lines of a unit, from the line `first` on; `k_left` counts from the block's
+  /// start to the end of k.
+  template <int count>
+  __device__ __forceinline__ void load(typename Units::Line (&lines)[count], const Along&, int unit,
+                                       int first, unsigned k_left) const {
+    const unsigned k = min(k_left, static_cast<unsigned>(operand.k));
+    const unsigned extent = min(panel_.extent_left, static_cast<unsigned>(operand.extent));
+    unsigned valid_lines = operand.is_k_adjacent ? extent : k;
+    const unsigned valid_along = operand.is_k_adjacent ? k : extent;
+    const unsigned along = static_cast<unsigned>(unit % Units::along * Units::elements);
+    const unsigned first_line = static_cast<unsigned>(unit / Units::along * Units::lines + first);
+    unsigned in_memory = first_line;
+    if constexpr (is_indexed) {
+      static_assert(operand.is_k_adjacent && Units::lines == 1, "indices are of single rows");
+      const int line = first_line < valid_lines ? panel_.lines[first_line] : no_element;
+      if (line == no_element) valid_lines = 0;
+      in_memory = static_cast<unsigned>(max(line, 0));
+    }
+    const char* const source =
+        panel_.data + in_memory * panel_.line_bytes + along * Units::element_bytes;
+    const int valid = valid_along > along ? static_cast<int>(valid_along - along) : 0;
+#pragma unroll
+    for (int line = 0; line < count; ++line) {
+      const bool has_line = unit < Units::count && first_line + line < valid_lines;
+      load_whole(lines[line], source + line * panel_.line_bytes, has_line ? valid : 0);
+    }
+    if constexpr (Units::access_elements > 1) {
+      if (valid >= Units::elements) return;
+        // At the matrix's edge alone: a loop, which takes a fifth of the code.
+#pragma unroll 1
+      for (int line = 0; line < count; ++line) {
+        const bool has_line = unit < Units::count && first_line + line < valid_lines;
+        typename Units::Line rest{};
+        load_rest<Units::access_elements / 2>(rest, source + line * panel_.line_bytes,
+                                              has_line ? valid : 0);
+        add_rest(lines, line, rest);
+      }
+    }
+  }
+
+ private:
+  /// Loads `valid` elements from an address on by whole accesses; the rest becomes zero.
+  __device__ static void load_whole(typename Units::Line& value, const char* source, int valid) {
+    value = {};
+#pragma unroll
+    for (int at = 0; at < Units::bytes; at += Units::access_bytes)
+      value.words[at / 4] |=
+          ptx::ld_global_nc_if<Units::access_bytes>(
+              valid >= at / Units::element_bytes + Units::access_elements, source + at)
+          << (8 * (at % 4));
+  }
+  /// The elements of a partly valid access, loaded in pieces: one for each power of two.
+  template <int piece>
+  __device__ static void load_rest(typename Units::Line& value, const char* source, int valid) {
+#pragma unroll
+    for (int at = 0; at < Units::bytes; at += Units::access_bytes) {
+      const int left = valid - at / Units::element_bytes;
+      const int before = (left & (Units::access_elements - 2 * piece)) * Units::element_bytes;
+      const bool has_piece = left > 0 && left < Units::access_elements && (left & piece) != 0;
+      value.words[at / 4] |=
+          ptx::ld_global_nc_if<piece * Units::element_bytes>(has_piece, source + at + before)
+          << (8 * (at % 4 + before));
+    }
+    if constexpr (piece > 1) load_rest<piece / 2>(value, source, valid);
+  }
+  template <int count>
+  __device__ static void add_rest(typename Units::Line (&lines)[count], int line,
+                                  const typename Units::Line& rest) {
+#pragma unroll
+    for (int at = 0; at < count; ++at) {
+#pragma unroll
+      for (int word = 0; word < Units::bytes / 4; ++word)
+        lines[at].words[word] |= at == line ? rest.words[word] : 0;
+    }
+  }
+
+  PanelOfLines panel_;
+};
+
+/// The same through registers, one unit at a time. Loads of 4 and more bytes are in flight while a
+/// block multiplies: `fetch` starts them, `store` writes them to the stage. Single elements would
+/// need too many registers for that and are written to the stage at once. `Source`: finds the
+/// elements.
+template <const abi::StagedOperand& operand, int threads, class Source>
 class RegisterCopy {
-  static constexpr bool is_transposed = operand.is_transposed();
+  using Units = RegisterUnits<operand>;
+  using Unit = typename Units::Unit;
   static constexpr bool is_immediate = operand.vector_bytes < 4;
-  static constexpr int element_bytes = abi::bytes_of(operand.dtype);
-  static constexpr int load_bytes = is_transposed ? 4 : abi::chunk_bytes;
-  static constexpr int load_lines = is_transposed ? abi::chunk_bytes : 1;
-  static constexpr int access_bytes =
-      operand.vector_bytes < load_bytes ? operand.vector_bytes : load_bytes;
-  static constexpr int access_elements = access_bytes / element_bytes;
-  static constexpr int line_elements = operand.is_k_adjacent ? operand.k : operand.extent;
-  static constexpr int lines = operand.is_k_adjacent ? operand.extent : operand.k;
-  static constexpr int units_along = line_elements * element_bytes / load_bytes;
-  static constexpr int units = units_along * (lines / load_lines);
-  static constexpr int passes = (units + threads - 1) / threads;
-  struct Unit {
-    ptx::Registers<load_bytes> lines[load_lines];
-  };
+  static constexpr int passes = (Units::count + threads - 1) / threads;
+  static_assert(threads % Units::along == 0, "a thread's units have one place along their lines");
 
  public:
   __device__ __forceinline__ RegisterCopy(const PanelOfLines& panel, unsigned tile, int thread)
-      : panel_(panel), source_(panel), tile_(tile), thread_(thread) {}
+      : source_(panel), tile_(tile), thread_(thread) {}
 
-  __device__ bool is_interior() const { return panel_.extent_left >= operand.extent; }
+  __device__ bool is_interior() const { return source_.is_interior(); }
 
   /// Copies the next k block and advances; `k_left` counts from the block's start to the end of k.
   template <bool = false>
   __device__ __forceinline__ void fetch(unsigned stage, unsigned k_left, bool) {
+    const auto along = source_.template find_along<threads>(thread_);
     if constexpr (is_immediate) {
 #pragma unroll 1
-      for (int unit = thread_; unit < units; unit += threads) {
-        Unit loaded;
-        load_unit(loaded, unit, k_left);
-        put_unit(stage, unit, loaded);
-      }
+      for (int unit = thread_; unit < Units::count; unit += threads)
+        copy_unit(stage, unit, along, k_left);
     } else {
 #pragma unroll
       for (int pass = 0; pass < passes; ++pass)
-        load_unit(loaded_[pass], thread_ + pass * threads, k_left);
+        source_.load(loaded_[pass].of, along, thread_ + pass * threads, 0, k_left);
     }
-    if constexpr (Source::finds_elements)
-      source_.advance();
-    else
-      panel_.data +=
-          operand.is_k_adjacent ? operand.k * element_bytes : operand.k * panel_.line_bytes;
+    source_.advance();
   }
 
   __device__ __forceinline__ void store(unsigned stage) const {
     if constexpr (!is_immediate) {
 #pragma unroll
       for (int pass = 0; pass < passes; ++pass) {
-        if (thread_ + pass * threads < units)
+        if (thread_ + pass * threads < Units::count)
           put_unit(stage, thread_ + pass * threads, loaded_[pass]);
       }
     }
   }
 
  private:
-  __device__ __forceinline__ void load_unit(Unit& loaded, int unit, unsigned k_left) const {
-    if constexpr (Source::finds_elements) {
+  __device__ __forceinline__ void copy_unit(unsigned stage, int unit,
+                                            const typename Source::Along& along,
+                                            unsigned k_left) const {
+    if constexpr (Units::are_transposed) {
+      unsigned words[4][4];
+      constexpr int quads = Source::lines_at_once / 4;
+#pragma unroll 1
+      for (int first = 0; first < Units::lines; first += Source::lines_at_once) {
+        typename Units::Line lines[Source::lines_at_once];
+        source_.load(lines, along, unit, first, k_left);
 #pragma unroll
-      for (int line = 0; line < load_lines; ++line)
-        source_.template load<access_bytes>(
-            loaded.lines[line], static_cast<unsigned>(unit / units_along * load_lines + line),
-            static_cast<unsigned>(unit % units_along) * (load_bytes / element_bytes), unit < units);
-      return;
-    }
-    const unsigned k = min(k_left, static_cast<unsigned>(operand.k));
-    const unsigned extent = min(panel_.extent_left, static_cast<unsigned>(operand.extent));
-    unsigned valid_lines = operand.is_k_adjacent ? extent : k;
-    const unsigned valid_along = operand.is_k_adjacent ? k : extent;
-    const unsigned along = static_cast<unsigned>(unit % units_along) * (load_bytes / element_bytes);
-    const unsigned first_line = static_cast<unsigned>(unit / units_along) * load_lines;
-    unsigned in_memory = first_line;
-    if constexpr (is_indexed) {
-      static_assert(operand.is_k_adjacent && load_lines == 1, "indices are of single rows");
-      const int line = first_line < valid_lines ? panel_.lines[first_line] : no_element;
-      if (line == no_element) valid_lines = 0;
-      in_memory = static_cast<unsigned>(max(line, 0));
-    }
-    const char* const source = panel_.data + in_memory * panel_.line_bytes + along * element_bytes;
-    const int valid = valid_along > along ? static_cast<int>(valid_along - along) : 0;
-#pragma unroll
-    for (int line = 0; line < load_lines; ++line) {
-      const bool has_line = unit < units && first_line + line < valid_lines;
-      load(loaded.lines[line], source + line * panel_.line_bytes, has_line ? valid : 0);
-    }
-    if constexpr (access_elements > 1) {
-      if (valid >= load_bytes / element_bytes) return;
-#pragma unroll
-      for (int line = 0; line < load_lines; ++line) {
-        const bool has_line = unit < units && first_line + line < valid_lines;
-        load_rest<access_elements / 2>(loaded.lines[line], source + line * panel_.line_bytes,
-                                       has_line ? valid : 0);
+        for (int quad = 0; quad < quads; ++quad) append(words, &lines[4 * quad]);
       }
+      put_words(stage, unit, words);
+    } else {
+      Unit loaded;
+      source_.load(loaded.of, along, unit, 0, k_left);
+      put_unit(stage, unit, loaded);
     }
   }
 
   __device__ __forceinline__ void put_unit(unsigned stage, int unit, const Unit& loaded) const {
-    const int along = unit % units_along;
-    const int group = unit / units_along;
-    if constexpr (is_transposed)
-      put_transposed(stage, along * 4, group, loaded);
-    else
-      put(stage, group, along, loaded.lines[0].words);
-  }
-
-  /// Loads `valid` elements from an address on by whole accesses; the rest becomes zero.
-  __device__ static void load(ptx::Registers<load_bytes>& value, const char* source, int valid) {
-    value = {};
+    if constexpr (Units::are_transposed) {
+      unsigned words[4][4];
 #pragma unroll
-    for (int at = 0; at < load_bytes; at += access_bytes)
-      value.words[at / 4] |= ptx::ld_global_nc_if<access_bytes>(
-                                 valid >= at / element_bytes + access_elements, source + at)
-                             << (8 * (at % 4));
-  }
-  /// The elements of a partly valid access, loaded in pieces: one for each power of two.
-  template <int piece>
-  __device__ static void load_rest(ptx::Registers<load_bytes>& value, const char* source,
-                                   int valid) {
-#pragma unroll
-    for (int at = 0; at < load_bytes; at += access_bytes) {
-      const int left = valid - at / element_bytes;
-      const int before = (left & (access_elements - 2 * piece)) * element_bytes;
-      const bool has_piece = left > 0 && left < access_elements && (left & piece) != 0;
-      value.words[at / 4] |=
-          ptx::ld_global_nc_if<piece * element_bytes>(has_piece, source + at + before)
-          << (8 * (at % 4 + before));
+      for (int quad = 0; quad < 4; ++quad) append(words, &loaded.of[4 * quad]);
+      put_words(stage, unit, words);
+    } else {
+      put(stage, unit / Units::along, unit % Units::along, loaded.of[0].words);
     }
-    if constexpr (piece > 1) load_rest<piece / 2>(value, source, valid);
   }
 
+  /// Appends four k to the chunks of four extents: a 4x4 transposition of bytes. `words` are those
+  /// of an extent.
+  __device__ static void append(unsigned (&words)[4][4], const typename Units::Line* lines) {
+#pragma unroll
+    for (int of = 0; of < 4; ++of) {
+      const unsigned selector = static_cast<unsigned>(of) * 0x11U + 0x40U;
+#pragma unroll
+      for (int word = 0; word < 3; ++word) words[of][word] = words[of][word + 1];
+      words[of][3] = ptx::prmt(ptx::prmt(lines[0].words[0], lines[1].words[0], selector),
+                               ptx::prmt(lines[2].words[0], lines[3].words[0], selector), 0x5410U);
+    }
+  }
+  __device__ __forceinline__ void put_words(unsigned stage, int unit,
+                                            const unsigned (&words)[4][4]) const {
+#pragma unroll
+    for (int of = 0; of < 4; ++of)
+      put(stage, unit % Units::along * 4 + of, unit / Units::along, words[of]);
+  }
   __device__ void put(unsigned stage, int row, int chunk, const unsigned (&words)[4]) const {
     ptx::st_shared_v4(
         tile_ + stage + static_cast<unsigned>(abi::value_of<operand>().offset(row, chunk)), words);
   }
 
-  /// Sixteen k of four extents become a chunk of k for each extent: 4x4 bytes at a time.
-  __device__ void put_transposed(unsigned stage, int extent, int chunk, const Unit& unit) const {
-    unsigned words[4][4];  // of an extent
-#pragma unroll
-    for (int quad = 0; quad < 4; ++quad) {
-      unsigned rows[4];
-#pragma unroll
-      for (int k = 0; k < 4; ++k) rows[k] = unit.lines[4 * quad + k].words[0];
-#pragma unroll
-      for (int of = 0; of < 4; ++of) {
-        const unsigned selector = static_cast<unsigned>(of) * 0x11U + 0x40U;
-        words[of][quad] = ptx::prmt(ptx::prmt(rows[0], rows[1], selector),
-                                    ptx::prmt(rows[2], rows[3], selector), 0x5410U);
-      }
-    }
-#pragma unroll
-    for (int of = 0; of < 4; ++of) put(stage, extent + of, chunk, words[of]);
-  }
-
-  PanelOfLines panel_;
   Source source_;
   unsigned tile_;
   int thread_;
@@ -401,7 +455,7 @@ struct OperandCopyOf {
 };
 template <const abi::StagedOperand& operand, int threads, ChunkPointers kept>
 struct OperandCopyOf<operand, threads, kept, false> {
-  using Type = RegisterCopy<operand, threads, kept == ChunkPointers::indexed>;
+  using Type = RegisterCopy<operand, threads, PanelSource<operand, kept == ChunkPointers::indexed>>;
 };
 
 }  // namespace gemmery::device

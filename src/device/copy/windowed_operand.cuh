@@ -9,36 +9,11 @@
 #pragma once
 
 #include <device/copy/chunked_operand.cuh>
+#include <device/copy/windowed_source.cuh>
 #include <device/tile/pixel_walk.cuh>
 #include <device/tile/window.cuh>
 
 namespace gemmery::device {
-
-/// The pixels of a tile's rows in shared memory: the offset of the first tap's first channel in
-/// bytes, and its coordinates.
-template <const abi::StagedOperand& operand, int dimensions>
-struct PixelRows {
-  abi::Int64 offset[operand.extent];
-  int at[dimensions][operand.extent];
-
-  /// Called by all threads before the first copy.
-  template <int threads>
-  __device__ __forceinline__ void find(const abi::WindowParams& window, unsigned first,
-                                       int thread) {
-#pragma unroll 1
-    for (int row = thread; row < operand.extent; row += threads) {
-      const WindowPart pixel = window_pixel<dimensions>(window, first + static_cast<unsigned>(row));
-      abi::Int64 elements = pixel.offset;
-#pragma unroll
-      for (int d = 3 - dimensions; d < 3; ++d) {
-        elements += pixel.at[d] * window.strides[d];
-        at[d - 3 + dimensions][row] = pixel.at[d];
-      }
-      offset[row] = elements * abi::bytes_of(operand.dtype);
-    }
-    __syncthreads();  // waits until every row's pixel is known to all threads
-  }
-};
 
 /// The offsets in elements, and the coordinates, that a tap and a channel add.
 template <int dimensions>
@@ -127,7 +102,7 @@ class WindowedRows {
     for (int d = 3 - dimensions; d < 3; ++d) {
       const int coordinate = pixels_.at[d - 3 + dimensions][row] + tap.at[d];
       // A negative coordinate is a large unsigned one.
-      is_inside = is_inside && static_cast<unsigned>(coordinate) < window_.extent[d];
+      is_inside &= static_cast<unsigned>(coordinate) < window_.extent[d];
     }
     return is_inside;
   }
@@ -277,11 +252,10 @@ class PixelLines : public WindowedLines<operand, threads> {
   __device__ __forceinline__ void copy_line(unsigned stage, int pass, bool has_line) const {
 #pragma unroll
     for (int at = 0; at < Lines::copies; ++at) {
-      bool is_inside = has_line && this->is_there(at);
+      bool is_inside = has_line & this->is_there(at);
 #pragma unroll
       for (int d = 3 - dimensions; d < 3; ++d)
-        is_inside = is_inside &&
-                    static_cast<unsigned>(walk_.at[d] + taps_[at].at[d]) < this->window_.extent[d];
+        is_inside &= static_cast<unsigned>(walk_.at[d] + taps_[at].at[d]) < this->window_.extent[d];
       this->copy(stage, pass, at, data_ + walk_.bytes + bytes_[at], is_inside);
     }
   }
@@ -364,80 +338,17 @@ class TapLines : public WindowedLines<operand, threads> {
   int left_ = 0;
 };
 
-/// The lines of k of a convolution's operand: pixels, or taps and filters.
-enum class WindowLines : unsigned char { none, pixels, taps };
-
-/// The same through registers, where elements are aligned to less than 4 bytes or bytes are
-/// transposed: RegisterCopy, whose loads are found by pixel and tap.
-template <const abi::StagedOperand& operand, WindowLines lines, int dimensions>
-class WindowedSource {
-  static constexpr int bytes = abi::bytes_of(operand.dtype);
-  static constexpr bool are_rows_pixels = operand.is_k_adjacent;
-
- public:
-  static constexpr bool finds_elements = true;
-
-  __device__ __forceinline__ explicit WindowedSource(const PanelOfLines& panel)
-      : window_(*panel.window),
-        data_(panel.data),
-        first_extent_(panel.first_extent),
-        extent_left_(panel.extent_left),
-        k_(panel.first_k),
-        end_k_(panel.end_k) {}
-
-  __device__ void advance() { k_ += operand.k; }
-
-  /// Loads the elements `along` on of a line of the tile by whole accesses.
-  template <int access_bytes, int load_bytes>
-  __device__ __forceinline__ void load(ptx::Registers<load_bytes>& value, unsigned line,
-                                       unsigned along, bool is_busy) const {
-    value = {};
-    const unsigned extent = are_rows_pixels ? line : along;
-    if constexpr (are_rows_pixels) is_busy = is_busy && extent < extent_left_;
-    if (!is_busy) return;
-    const Line found = find_line(line);
-#pragma unroll
-    for (int at = 0; at < load_bytes; at += access_bytes) {
-      const unsigned element = along + static_cast<unsigned>(at / bytes);
-      abi::Int64 offset = 0;
-      const bool is_there = find(found, element, offset) && has(line, element);
-      value.words[at / 4] |= ptx::ld_global_nc_if<access_bytes>(is_there, data_ + offset * bytes)
-                             << (8 * (at % 4));
-    }
-  }
-
- private:
-  using Line = WindowPart;
-
-  __device__ bool has(unsigned line, unsigned along) const {
-    if constexpr (are_rows_pixels) return k_ + along < end_k_;
-    return k_ + line < end_k_ && along < extent_left_;
-  }
-  __device__ __forceinline__ Line find_line(unsigned line) const {
-    if constexpr (are_rows_pixels) return window_pixel<dimensions>(window_, first_extent_ + line);
-    return lines == WindowLines::pixels ? window_pixel<dimensions>(window_, k_ + line)
-                                        : window_tap<dimensions>(window_, k_ + line);
-  }
-  __device__ __forceinline__ bool find(const Line& line, unsigned along, abi::Int64& offset) const {
-    const unsigned index = (are_rows_pixels ? k_ : first_extent_) + along;
-    const WindowPart part = lines == WindowLines::pixels ? window_tap<dimensions>(window_, index)
-                                                         : window_pixel<dimensions>(window_, index);
-    return find_in_window<dimensions>(window_, line, part, offset);
-  }
-
-  const abi::WindowParams& window_;
-  const char* data_;
-  unsigned first_extent_;
-  unsigned extent_left_;
-  unsigned k_;  // of the next block
-  unsigned end_k_;
-};
-
 /// The copies of an operand: found by pixel and tap, or by lines.
 template <const abi::StagedOperand& operand, int threads, WindowLines lines, int dimensions,
           ChunkPointers kept>
 struct ConvCopyOf {
-  using Type = RegisterCopy<operand, threads, false, WindowedSource<operand, lines, dimensions>>;
+  using Type = RegisterCopy<operand, threads, StagedLinesSource<operand, lines, dimensions>>;
+};
+template <const abi::StagedOperand& operand, int threads, int dimensions, ChunkPointers kept>
+requires(!operand.is_async() &&
+         operand.is_k_adjacent) struct ConvCopyOf<operand, threads, WindowLines::pixels, dimensions,
+                                                  kept> {
+  using Type = RegisterCopy<operand, threads, RowsSource<operand, dimensions>>;
 };
 template <const abi::StagedOperand& operand, int threads, int dimensions, ChunkPointers kept>
 requires(operand.is_async() &&

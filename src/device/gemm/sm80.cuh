@@ -172,9 +172,8 @@ class Sm80Gemm {
   __device__ __forceinline__ PanelOfLines panel_of_a(const TileCorner& corner, unsigned k) const {
     if constexpr (abi::are_rows_pixels(design)) {
       char* const kept = shared_ + abi::kept_pixels_offset(design);
-      if constexpr (a.is_async())
-        reinterpret_cast<PixelRows<a, design.dimensions>*>(kept)->template find<threads>(
-            *windows_.a, corner.row, thread());
+      reinterpret_cast<PixelRows<a, design.dimensions>*>(kept)->template find<threads>(
+          *windows_.a, corner.row, thread());
       return found_panel<a>(params_.a, windows_.a, corner.batch, corner.row, params_.m, k, kept);
     }
     if constexpr (!design.has_indices)
@@ -197,7 +196,7 @@ class Sm80Gemm {
                                                       const abi::WindowParams* window,
                                                       unsigned batch, unsigned extent,
                                                       unsigned extents, unsigned k,
-                                                      const char* pixels) const {
+                                                      char* pixels) const {
     return {.data = matrix_of_batch<abi::bytes_of(operand.dtype)>(tensor.data, tensor.batch_stride,
                                                                   batch),
             .line_bytes = 0,

@@ -47,6 +47,12 @@ __device__ inline unsigned lane_id() { return threadIdx.x % 32; }
 __device__ inline unsigned value_of_lane(unsigned value, unsigned lane) {
   return __shfl_sync(0xffffffffU, value, static_cast<int>(lane));
 }
+__device__ inline long long value_of_lane(long long value, unsigned lane) {
+  const auto bits = static_cast<unsigned long long>(value);
+  const unsigned low = value_of_lane(static_cast<unsigned>(bits), lane);
+  const unsigned high = value_of_lane(static_cast<unsigned>(bits >> 32), lane);
+  return static_cast<long long>(static_cast<unsigned long long>(high) << 32 | low);
+}
 __device__ inline unsigned value_of_lane_below(unsigned value, unsigned distance) {
   return __shfl_up_sync(0xffffffffU, value, distance);
 }

@@ -41,6 +41,16 @@ __device__ __forceinline__ WindowPart window_tap(const abi::WindowParams& window
   return part;
 }
 
+/// The part with an offset in bytes that includes that of its coordinates.
+template <int dimensions>
+__device__ __forceinline__ WindowPart in_bytes(const abi::WindowParams& window, WindowPart part,
+                                               int element_bytes) {
+#pragma unroll
+  for (int d = 3 - dimensions; d < 3; ++d) part.offset += part.at[d] * window.strides[d];
+  part.offset *= element_bytes;
+  return part;
+}
+
 /// Computes the offset of the element; false if it lies in padding.
 template <int dimensions = 3>
 __device__ __forceinline__ bool find_in_window(const abi::WindowParams& window,
