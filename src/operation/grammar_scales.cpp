@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operation/grammar_scales.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "operation/companions.hpp"
@@ -71,6 +72,15 @@ CompanionWords read_companion(const Word& word, std::string_view text, bool is_a
   return words;
 }
 
+// The extents under which values are spelled. Of no groups they are those of one: whether groups
+// share a block depends on its extents, which are fewer where the operand is no larger.
+operation::MatrixExtents spelled_extents(ScaleBlock block, ScaleLayout layout,
+                                         const OperandExtents& operand) {
+  operation::MatrixExtents extents = companion_extents(block, layout, operand);
+  extents.batch = std::max<std::int64_t>(extents.batch, 1);
+  return extents;
+}
+
 CompanionType make_companion(const CompanionWords& words, ScaleBlock fallback,
                              const OperandExtents& extents) {
   const ScaleBlock block = words.block.value_or(fallback);
@@ -79,7 +89,7 @@ CompanionType make_companion(const CompanionWords& words, ScaleBlock fallback,
     refuse(words.values.word, "batch= or align= beside :swizzled");
   return {.block = operation::settle_block(block, words.layout, extents),
           .layout = words.layout,
-          .values = read_matrix(words.values, companion_extents(block, words.layout, extents))};
+          .values = read_matrix(words.values, spelled_extents(block, words.layout, extents))};
 }
 
 void apply(const std::vector<CompanionWords>& scales, const std::optional<CompanionWords>& zero,
@@ -97,7 +107,7 @@ std::string companion_text(const CompanionType& companion, const OperandExtents&
                            bool is_a) {
   const bool is_swizzled = companion.layout == ScaleLayout::swizzled_128x4;
   std::string text =
-      matrix_text(companion.values, companion_extents(companion.block, companion.layout, extents));
+      matrix_text(companion.values, spelled_extents(companion.block, companion.layout, extents));
   const std::size_t end = text.find_first_of(":/");
   std::string rest = end == std::string::npos ? "" : text.substr(end);
   if (rest.starts_with(":c")) rest = (is_a ? ":m" : ":n") + rest.substr(2);

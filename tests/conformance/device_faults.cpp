@@ -973,7 +973,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 69> names{"simt",
+  constexpr std::array<std::string_view, 70> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "simt, reductions of indexed groups",
@@ -1005,6 +1005,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 coop, transposed",
                                                    "sm90 coop, by registers",
                                                    "sm90 coop, decoded",
+                                                   "sm90 coop, decoded groups",
                                                    "sm90 coop, promoted",
                                                    "sm90 coop, scaled",
                                                    "sm90 coop, scaled groups",

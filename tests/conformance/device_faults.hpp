@@ -46,6 +46,7 @@ enum class SoundKernel : std::uint8_t {
   transposed,        // int8, both operands transposed in shared memory
   registers,         // int8, B through registers, pairs of rows of out^T stored at once
   decoded,           // codes of 8 bits in B, decoded in registers; rows of out^T
+  decoded_groups,    // the same with scales of 32 k, grouped problems
   promoted,          // 8-bit floats, whose products are added to accumulators by FADD
   scaled,            // the same with scales of 32 k, of rows and columns
   scaled_groups,     // the same, grouped problems

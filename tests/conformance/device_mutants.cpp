@@ -95,6 +95,9 @@ abi::Schedule schedule_of(SoundKernel kernel) {
 bool is_scaled(SoundKernel kernel) {
   return kernel == SoundKernel::scaled || kernel == SoundKernel::scaled_groups;
 }
+bool is_decoded(SoundKernel kernel) {
+  return kernel == SoundKernel::decoded || kernel == SoundKernel::decoded_groups;
+}
 bool is_promoted(SoundKernel kernel) {
   return kernel == SoundKernel::promoted || kernel == SoundKernel::promoted_parts ||
          is_scaled(kernel);
@@ -128,6 +131,7 @@ templates::Sm90Form form_of(SoundKernel kernel) {
     case SoundKernel::wgmma_groups:
     case SoundKernel::wgmma_group_sums:
     case SoundKernel::scaled_groups:
+    case SoundKernel::decoded_groups:
       return groups;
     case SoundKernel::wgmma_outside:
       return groups_with_zeros;
@@ -167,7 +171,8 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
       SoundKernel::wgmma_gather,     SoundKernel::wgmma_rounded,  SoundKernel::wgmma_outside,
       SoundKernel::wgmma_group_sums, SoundKernel::wgmma_listed,   SoundKernel::far,
       SoundKernel::bf16_parts,       SoundKernel::tf32_parts,     SoundKernel::cluster_parts,
-      SoundKernel::scaled,           SoundKernel::scaled_groups,  SoundKernel::decoded};
+      SoundKernel::scaled,           SoundKernel::scaled_groups,  SoundKernel::decoded,
+      SoundKernel::decoded_groups};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -183,7 +188,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   tile.split_k = has_clusters ? 2 : 1;
   tile.adds_vector = kernel == SoundKernel::addition;
   tile.split = split_of(kernel);
-  tile.by_registers = kernel == SoundKernel::registers || kernel == SoundKernel::decoded;
+  tile.by_registers = kernel == SoundKernel::registers || is_decoded(kernel);
   const bool has_slices = has_parts(kernel) && kernel != SoundKernel::stream;
   const int slices = kernel == SoundKernel::promoted_parts  ? 2
                      : kernel == SoundKernel::cluster_parts ? 5
@@ -197,6 +202,10 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   }
   if (is_scaled(kernel)) {
     tile.scale_vectors = abi::ScaleVectors::both;
+    tile.scaled_k = 32;
+  }
+  if (kernel == SoundKernel::decoded_groups) {
+    tile.scale_vectors = abi::ScaleVectors::rows;
     tile.scaled_k = 32;
   }
   tile.form = form_of(kernel);
@@ -385,7 +394,9 @@ OperandRules sm90_rules(SoundKernel kernel) {
     rules.b = {.dtype = DType::int8, .layout = LayoutRule::row, .alignment = 16};
     rules.out.dtype = rules.accumulator = DType::int32;
   }
-  if (kernel == SoundKernel::decoded)
+  if (kernel == SoundKernel::decoded_groups)
+    rules.b_companions.scales[0] = {DType::float32, ScaleLayout::strided};
+  if (is_decoded(kernel))
     rules.b = {.dtype = DType::float8_e4m3fn, .layout = LayoutRule::column, .alignment = 16};
   if (is_promoted(kernel)) {
     rules.a = {.dtype = DType::float8_e4m3fn, .layout = LayoutRule::row, .alignment = 16};

@@ -188,6 +188,10 @@ constexpr const char* register_lines[] = {"gemm 512x256x768 a=s8 out=s32",
                                           "gemm 201x135x208x2 a=s8 b=s8/ld=144 out=s32/ld=140"};
 constexpr const char* decoded_lines[] = {"gemm 512x256x768 a=bf16 b=e4m3:c out=f32",
                                          "gemm 201x136x208x2 a=bf16 b=e4m3:c out=f32"};
+// Groups end within tiles, among columns of out^T.
+constexpr const char* decoded_group_lines[] = {
+    "grouped_gemm 900x136x144 groups=40 ends=i64 a=bf16 b=e4m3:c scale_b=f32[1x32] out=f32",
+    "grouped_gemm 300x200x208 groups=7 masked=i32 a=bf16 b=e4m3:c scale_b=f32[3x64] out=f32"};
 constexpr const char* promoted_lines[] = {"gemm 512x256x768 a=e4m3 b=e5m2:c out=f32",
                                           "gemm 200x136x208x2 a=e4m3 b=e5m2:c out=f32"};
 constexpr const char* promoted_part_lines[] = {"gemm 512x256x768 a=e4m3 b=e5m2:c out=bf16",
@@ -308,6 +312,7 @@ const EdgeProblems edge_problems[] = {
     {SoundKernel::transposed_parts, transposed_lines},
     {SoundKernel::registers, register_lines},
     {SoundKernel::decoded, decoded_lines},
+    {SoundKernel::decoded_groups, decoded_group_lines},
     {SoundKernel::bf16_parts, bf16_part_lines},
     {SoundKernel::tf32_parts, tf32_part_lines},
     {SoundKernel::scaled_groups, scaled_group_lines},

@@ -460,16 +460,24 @@ std::string draw_scale(const CompanionRule& rule, std::int64_t k, bool is_of_a, 
   return fmt::format("{}[{}x{}]{}", type, rows, block, along);
 }
 
+// A scale of codes is one of their own rows.
+bool has_scales_of_rows(const Metadata& metadata) {
+  const std::string_view vectors = metadata.design_value("scales");
+  return vectors.empty() || vectors.ends_with("both") || !metadata.design_value("decoded").empty();
+}
+
 std::string draw_scales(const Kernel& kernel, bool is_of_a, Choices& choices) {
   const OperandRules& rules = kernel.operands();
   const CompanionRules& own = is_of_a ? rules.a_companions : rules.b_companions;
-  const std::string_view vectors = kernel.metadata().design_value("scales");
-  const bool has_rows = vectors.empty() || vectors.ends_with("both");
+  const bool has_rows = has_scales_of_rows(kernel.metadata());
   std::string text;
   for (const CompanionRule& rule : own.scales)
     if (rule.is_used())
       text += (text.empty() ? (is_of_a ? " scale_a=" : " scale_b=") : "*") +
               draw_scale(rule, k_of_scales(kernel), is_of_a, has_rows, choices);
+  if (own.zero_point.is_used())
+    text += (is_of_a ? " zero_a=" : " zero_b=") +
+            draw_scale(own.zero_point, k_of_scales(kernel), is_of_a, has_rows, choices);
   return text;
 }
 

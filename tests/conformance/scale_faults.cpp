@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The faults of sm90 kernels with scales of blocks along k.
+// The faults of sm90 kernels with scales of blocks along k, and of groups of codes.
 #include "tests/conformance/device_faults.hpp"
 
 namespace gemmery::conformance {
@@ -7,6 +7,7 @@ namespace {
 
 constexpr auto scaled = SoundKernel::scaled;
 constexpr auto groups = SoundKernel::scaled_groups;
+constexpr auto decoded_groups = SoundKernel::decoded_groups;
 
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = scaled},
@@ -69,6 +70,24 @@ constexpr DeviceFault fault_table[] = {
      .kernel = groups,
      .edits = {{{": abi::has_scales(design) ? abi::scale_warps",
                  ": abi::has_scales(design) ? 0"}}}},
+
+    {.name = "nothing", .kernel = decoded_groups},
+    {.name = "codes are those of the first group",
+     .kernel = decoded_groups,
+     .edits = {{{"place.batch * params_.a_batch_step", "0 * params_.a_batch_step"}}}},
+    {.name = "scales are those of the first group's codes",
+     .kernel = decoded_groups,
+     .edits = {{{"scale_of<design.a_scales>(with_scales<design>(params_).rows, place.batch,",
+                 "scale_of<design.a_scales>(with_scales<design>(params_).rows, 0,"}}}},
+    {.name = "columns of the next group are stored",
+     .kernel = decoded_groups,
+     .edits = {{{"columns_left_ = static_cast<int>(column_end<design>(params, corner)) -",
+                 "columns_left_ = static_cast<int>(params.n) -"}}}},
+    {.name = "rows of tokens begin at a multiple of a tile",
+     .kernel = decoded_groups,
+     .edits = {{{"const int column = first_of<design.b_major>(tile.place.column);",
+                 "const int column = first_of<design.b_major>(tile.place.column / "
+                 "design.tile_n * design.tile_n);"}}}},
 };
 
 }  // namespace

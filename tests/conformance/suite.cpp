@@ -15,6 +15,7 @@
 #include <gemmery/error.hpp>
 
 #include "kernel/forms.hpp"
+#include "operation/companions.hpp"
 #include "operation/groups.hpp"
 #include "tests/conformance/naive_oracle.hpp"
 
@@ -64,6 +65,9 @@ bool are_narrower(const OperandRules& rules, const OperandRules& others) {
 // discovery chooses, and `listed` makes more use of the operands' layout and alignment.
 bool stands_for(const Kernel& listed, const Kernel& kernel, bool is_supported) {
   if (&listed.family() != &kernel.family() || !are_narrower(listed.operands(), kernel.operands()))
+    return false;
+  if (!(listed.operands().a_companions == kernel.operands().a_companions) ||
+      !(listed.operands().b_companions == kernel.operands().b_companions))
     return false;
   // sm80 computes a column-major out transposed: the same tile then has other extents in out, which
   // may fit labels where those of this kernel do not.
@@ -161,6 +165,7 @@ class Case {
            (takes_any_strides && kernel_.family().name() == "skinny") ||
            (rules.out.layout == LayoutRule::any && kernel_.family().name() == "sm80") ||
            kernel_.family().name() == "depthwise" ||
+           !kernel_.metadata().design_value("scales").empty() ||  // of fewer k, or of both operands
            (kernel_.metadata().design_value("batches") == "pointers" &&
             !kernel::has_pointers(problem));
   }
@@ -205,9 +210,10 @@ class Case {
 
   void run_supported(Outcome& outcome) {
     std::string fault;
-    // The naive oracle supports only products of matrices.
-    const bool is_small =
-        !trial_.line.problem.convolution && trial_.line.problem.flops() <= 2 * most_naive_products;
+    // The naive oracle supports only products of matrices without scales.
+    const bool is_small = !trial_.line.problem.convolution &&
+                          !operation::has_companions(trial_.line.problem) &&
+                          trial_.line.problem.flops() <= 2 * most_naive_products;
     const bool asks_naive =
         is_small && kernel_.operands().math == Math::native && choices_.percent(25);
     trial_.inspect = [&](const GemmArguments& arguments) {

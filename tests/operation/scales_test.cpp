@@ -64,6 +64,7 @@ TEST(Scales, canonical_lines_print_as_they_were_read) {
            "grouped_gemm 96x64x256 groups=4 ragged=k ends=i32 a=e4m3 scale_a=f32[1x32]:m "
            "scale_b=e8m0[1x32]:swizzled out=f32",
            "gemm 4x4x4 a=f32 scale_a=f32[row] epilogue=\"D = accum + bias\" bias=f32[n]",
+           "grouped_gemm 8x32x1 groups=0 ragged=k a=bf16 b=s8 scale_b=f32[1x32]:n zero_b=s8[3x32]",
        }) {
     const ProblemLine read = parse_problem(line);
     EXPECT_EQ(parse_problem(to_string(read)), read) << line;

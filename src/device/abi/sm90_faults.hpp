@@ -386,14 +386,26 @@ constexpr bool can_scale(const Sm90Design& design) {
          (!design.a_by_registers || design.scaled_k == tile_k(design));
 }
 
+/// Of register operands, only codes are those of groups, which divide rows or columns alone: rows
+/// by index and lists have kernels of other operands. 24 bytes spill with a zero point and a C in
+/// two blocks of rows (256x32, ptxas 13.0).
+GEMMERY_HOST_DEVICE
+constexpr bool takes_groups_by_registers(const Sm90Design& design) {
+  if (!design.a_by_registers) return true;
+  const bool is_tight =
+      design.has_c && design.a_scales.has_zero_point && blocks_per_consumer(design) > 1;
+  return decodes_a(design) && !is_tight && !design.has_list && !design.gathers_rows &&
+         !design.scatters_rows;
+}
+
 /// Groups need a block without a cluster and consumers that share each tile. The group's ends and
 /// the tile's place need registers that more than 128 accumulators do not leave.
 GEMMERY_HOST_DEVICE
 constexpr bool can_find_groups(const Sm90Design& design) {
   return design.schedule == Schedule::cooperative && !splits_columns(design) &&
          cluster_size(design) == 1 && design.split == SplitMode::none && !design.adds_vector &&
-         !design.has_pointers && !design.a_by_registers && held_registers(design) <= 128 &&
-         (!design.has_list || can_take_list(design)) &&
+         !design.has_pointers && takes_groups_by_registers(design) &&
+         held_registers(design) <= 128 && (!design.has_list || can_take_list(design)) &&
          (!design.scatters_rows || can_scatter_rows(design)) &&
          (!design.gathers_rows || can_gather_rows(design));
 }

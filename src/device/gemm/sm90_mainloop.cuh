@@ -41,7 +41,8 @@ class Sm90Mainloop {
       return multiply_scaled(cursor, consumer, k_blocks, depth, sums);
     if constexpr (abi::is_promoted(design))
       return multiply_promoted(cursor, consumer, k_blocks, depth, sums);
-    if constexpr (design.a_by_registers) return multiply_by_registers(cursor, consumer, k_blocks);
+    if constexpr (design.a_by_registers)
+      return multiply_by_registers(cursor, consumer, k_blocks, depth);
     Stage previous;
     const Transpose transpose(consumer);
     const Share share = Places::share_of(consumer);
@@ -87,15 +88,14 @@ class Sm90Mainloop {
   /// The same if A goes through registers. The previous stage is released as soon as its last
   /// wgmmas have completed.
   __device__ __forceinline__ Stage multiply_by_registers(Cursor& cursor, unsigned consumer,
-                                                         unsigned k_blocks) const {
+                                                         unsigned k_blocks, unsigned depth) const {
     const Share share = Places::share_of(consumer);
     const RegisterA a = register_a(share);
     const Transpose transpose(consumer);
     Stage previous;
-    unsigned all_k = 0;  // not used: there are no groups here
 #pragma unroll 1
     for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
-      const Stage stage = wait_for_stage(cursor, transpose, consumer, all_k);
+      const Stage stage = wait_for_stage(cursor, transpose, consumer, depth);
       multiply_steps_by_registers(a, cursor.stage, share, 0, k_block > 0, [&] {
         if (k_block > 0) ring_.release(previous, lane());
       });
@@ -249,7 +249,7 @@ class Sm90Mainloop {
     const Stage stage = ring_.wait_for_stage(cursor);
     // Rows that threads have copied become visible to wgmmas.
     if constexpr (design.gathers_rows) ptx::fence_proxy_async();
-    if constexpr (design.has_groups) {
+    if constexpr (design.has_groups && !abi::decodes_a(design)) {  // groups divide no k of codes
       constexpr unsigned tile_k = abi::tile_k(design);
       if (k_left < tile_k) Sm90GroupTail<design>::clear(shared_, cursor.stage, consumer, k_left);
       k_left -= min(k_left, tile_k);

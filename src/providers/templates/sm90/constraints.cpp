@@ -12,6 +12,7 @@
 
 #include "device/abi/simt_design.hpp"
 #include "kernel/rules.hpp"
+#include "operation/companions.hpp"
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/name_words.hpp"
 #include "providers/templates/problem_list.hpp"
@@ -184,6 +185,22 @@ std::string find_layout_failure(const GemmProblem& problem) {
 
 // --- failures -----------------------------------------------------------------------------------
 
+// A stage is not cleared beyond the k of a group, and kernels that look up elements have other
+// operands.
+std::string find_code_group_failure(const GemmProblem& problem) {
+  if (!problem.groups || !is_mixed_sm90(problem.a.dtype, problem.b.dtype)) return {};
+  const Groups& groups = *problem.groups;
+  if (groups.ragged == Ragged::k)
+    return "groups: expected ones along M or N beside codes, got groups along K";
+  if (is_list(groups) || groups.have_indices())
+    return "groups: expected elements of one problem in their groups' order beside codes, got "
+           "others";
+  if (groups.are_on_host && operation::has_companions(problem))
+    return "groups: expected sizes in device memory beside scales of codes, got them in host "
+           "memory";
+  return {};
+}
+
 std::string find_sm90_type_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
   std::string failure = find_device_failure(sm90_targets, query.device);
@@ -200,8 +217,7 @@ std::string find_sm90_type_failure(const Query& query) {
   if (problem.convolution && is_mixed_sm90(problem.a.dtype, problem.b.dtype))
     return fmt::format("types: expected equal types in a convolution, got {} times {}",
                        name(problem.a.dtype), name(problem.b.dtype));
-  if (problem.groups && is_mixed_sm90(problem.a.dtype, problem.b.dtype))
-    return "groups: expected none beside codes, got some";
+  if (failure = find_code_group_failure(problem); !failure.empty()) return failure;
   failure = find_output_failure(sm90_outputs(problem.a.dtype, problem.b.dtype),
                                 sm90_addends(problem.a.dtype, problem.b.dtype), problem);
   return failure.empty() ? find_sm90_scale_failure(problem) : failure;

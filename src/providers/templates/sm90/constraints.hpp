@@ -23,6 +23,9 @@ std::string find_sm90_type_failure(const Query& query);
 // The first failed constraint, except those on a program's operands.
 std::string find_sm90_failure(const Query& query);
 
+// Why groups of codes are not supported; empty for other problems.
+std::string find_code_group_failure(const GemmProblem& problem);
+
 // Why tensor maps cannot describe the operands.
 std::string find_misfit(const OperandRules& rules, const GemmProblem& problem);
 

@@ -80,13 +80,24 @@ bool has_copies(const OperandRules& rules) { return is_repacked(rules.a) || is_r
 // whole units: 16 elements of any type.
 constexpr std::int64_t unit_elements = 16;
 
+// True if inputs of the program are copied along the columns of out as the kernel sees it. Where
+// pairs of rows are stored, full tensors are read element by element.
+bool copies_columns(EpilogueId epilogue, const OperandRules& rules) {
+  const bool reads_elements = has_adjacent_rows(rules, Sm90Tile{});
+  const ProgramTensors tensors = program_tensors(epilogue, is_turned(rules));
+  return std::ranges::any_of(tensors.inputs, [&](const abi::EpilogueTensor& input) {
+    return input.varies_n && (abi::is_vector(input) || !reads_elements);
+  });
+}
+
 std::string find_program_misfit(const OperandRules& rules, const GemmProblem& problem) {
   const Groups& groups = *problem.groups;
   if (problem.epilogue == default_epilogue || !have_columns(groups, is_turned(rules))) return {};
   if (groups.sizes == GroupSizes::masked || groups.alignment % unit_elements == 0) return {};
+  if (!copies_columns(problem.epilogue, rules)) return {};
   return fmt::format(
-      "groups: expected an alignment that is a multiple of {} where an epilogue has operands and "
-      "groups end among columns, got {}",
+      "groups: expected an alignment that is a multiple of {} where operands of an epilogue "
+      "vary along columns that groups divide, got {}",
       unit_elements, groups.alignment);
 }
 
@@ -341,7 +352,8 @@ Status check_sm90_groups(const Sm90Tile& tile, const OperandRules& rules,
         tile.scatters_rows() || tile.gathers_rows()
             ? "groups: expected rows by index, got elements in their groups' order"
             : "groups: expected elements in their groups' order, got rows by index");
-  std::string misfit = find_pointer_misfit(problem);
+  std::string misfit = find_code_group_failure(problem);
+  if (misfit.empty()) misfit = find_pointer_misfit(problem);
   if (misfit.empty()) misfit = find_table_misfit(problem);
   if (misfit.empty()) misfit = find_outside_failure(problem);
   if (misfit.empty()) misfit = find_scatter_failure(problem);

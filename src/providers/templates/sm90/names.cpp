@@ -310,7 +310,10 @@ std::optional<GemmNameParts> read_sm90_parts(std::string_view name) {
 namespace {
 
 // True if the register operand is the one that the name says, for the default program or for codes.
-bool is_register_kernel(const GemmNameParts& parts, std::string_view word, const Sm90Tile& tile) {
+bool is_register_kernel(const GemmNameParts& parts, std::span<const std::string_view> words,
+                        const Sm90Tile& tile) {
+  const std::string_view word =
+      tile.form == Sm90Form::strided ? words.back() : words[words.size() - 2];
   return (parts.epilogue == default_epilogue ||
           is_mixed_sm90(parts.rules.a.dtype, parts.rules.b.dtype)) &&
          word == "reg" + register_text(parts.rules, tile) && can_store(parts.rules, tile);
@@ -336,8 +339,7 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
   const bool reads_scales = rules.a_companions.are_used() || rules.b_companions.are_used();
   if (reads_scales != tile->has_scales()) return std::nullopt;
   if (is_for_programs(*tile) && name_parts->epilogue == default_epilogue) return std::nullopt;
-  if (tile->by_registers && !is_register_kernel(*name_parts, words.back(), *tile))
-    return std::nullopt;
+  if (tile->by_registers && !is_register_kernel(*name_parts, words, *tile)) return std::nullopt;
   // First without its program: the shared memory of a program is computed for legal tiles only.
   if (!is_legal(name_parts->rules, *tile)) return std::nullopt;
   const abi::Sm90Design design = sm90_design(name_parts->rules, *tile);

@@ -192,6 +192,7 @@ std::vector<Sm90Tile> list_group_tiles(const OperandRules& rules) {
   for (const Shape& shape : shapes) {
     Sm90Tile tile{.m = shape.m, .n = shape.n, .cluster_m = 1, .cluster_n = 1, .stages = 0};
     tile.form = Sm90Form::groups;
+    tile.by_registers = has_codes(rules);
     add_legal(rules, tile, tiles);
   }
   return tiles;

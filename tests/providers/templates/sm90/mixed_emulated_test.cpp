@@ -102,6 +102,54 @@ TEST_F(Sm90Mixed, codes_layouts_outputs_and_programs_of_any_kind_are_right) {
   }
 }
 
+// Groups of rows or columns, of a weight of codes or with codes among the rows that they divide;
+// empty ones, and those that end anywhere, are among them.
+TEST_F(Sm90Mixed, row_57_groups_of_codes_of_any_kind_are_right) {
+  for (int round = 0; round < (is_soak() ? 120 : 3); ++round) {
+    const bool is_a = draw(0, 1) == 0;
+    const char operand = is_a ? 'a' : 'b';
+    const char across = is_a ? 'm' : 'n';
+    const std::string code = one_of({"s4", "u4", "e2m1", "s8", "u8", "e4m3", "e5m2"});
+    const std::string half = one_of({"bf16", "f16"});
+    const bool is_whole = code.starts_with('s') || code.starts_with('u');
+    std::string scale;
+    if (is_whole || draw(0, 1) == 0)
+      scale = fmt::format(
+          " scale_{}={}", operand,
+          one_of({"f32[row]", "f32[1x32]", "bf16[1x64]", "e8m0[1x32]:swizzled", "f16[3x128]"}));
+    if (code == "e2m1" && draw(0, 2) == 0) scale = fmt::format(" scale_{}=e4m3[1x16]", operand);
+    if (is_whole && draw(0, 1) == 0)
+      scale += fmt::format(" zero_{}={}8[1x64]:{}", operand, code[0], across);
+    const bool is_in_loop = !scale.empty() && scale.find("[row]") == std::string::npos;
+    const std::string form = one_of<std::string>(
+        {"ends=i32", "counts=i64 outside=zero", "ragged=n ends=i32", "masked=i32",
+         "labels=i32/align=128", "ragged=n masked=i64",
+         is_in_loop || scale.find("zero") != std::string::npos ? "ends=i64" : "prefix=i32/host"});
+    const bool is_of_n = form.find("ragged=n") != std::string::npos;
+    const std::string layout = one_of({"", ":c"});
+    // Operands of a program are copied along columns, which groups divide, unless threads store
+    // pairs of rows.
+    const bool has_row_pairs = is_a == (layout == ":c");
+    const std::string program = one_of<std::string>(
+        {"", "",
+         has_row_pairs ? " epilogue=\"D = relu(accum) + r\" r=bf16"
+                       : fmt::format(" epilogue=\"D = silu(accum * s) + v\" s=f32[l,1] v=f32[{}]",
+                                     is_of_n ? "l,m" : "l,n")});
+    const bool is_program = !program.empty() || scale.find("[row]") != std::string::npos;
+    const bool has_c = program.empty() && (has_row_pairs || !is_program) && draw(0, 2) == 0;
+    const std::string c = has_c ? " c=f32 beta=-0.5" : "";
+    // Small tiles compile in less time.
+    const std::string tile = one_of({"_64x16x64", "_64x32x64", "_128x32x64"});
+    const int k = 32 * draw(1, 7);
+    check(fmt::format("grouped_gemm {}x{}x{} groups={} {} a={} b={} out={}{}{}{}{}",
+                      is_of_n ? 8 * draw(1, 12) : draw(1, 200),
+                      is_of_n ? draw(1, 200) : 8 * draw(1, 12), k, draw(1, 9), form,
+                      is_a ? code : half, (is_a ? half : code) + ":c",
+                      one_of({"bf16", "f16", "f32"}), layout, scale, c, program),
+          tile);
+  }
+}
+
 TEST_F(Sm90Mixed, splits_of_k_are_right) {
   for (const std::string word : {"_1x1_k", "_1x1_parallel", "_parallel", "_stream"}) {
     if (!is_soak() && draw(0, 1) == 0) continue;
@@ -186,9 +234,17 @@ TEST_F(Sm90Mixed, what_no_kernel_takes_is_refused_by_name) {
             std::string::npos);
   EXPECT_NE(failed("gemm 64x64x64 a=bf16 b=u4:c table_b=nf4.bf16 out=bf16").find("table"),
             std::string::npos);
+  EXPECT_NE(failed("grouped_gemm 512x64x128 groups=16 ragged=k a=bf16 b=e4m3:c out=bf16")
+                .find("groups: expected ones along M or N"),
+            std::string::npos);
   EXPECT_NE(
-      failed("grouped_gemm 512x64x128 groups=16 a=bf16 b=e4m3:c out=bf16").find("groups: expected"),
+      failed("grouped_gemm 512x64x128 groups=16 ends=i32 gather=i32/of=90 a=bf16 b=e4m3:c out=bf16")
+          .find("groups: expected elements of one problem in their groups' order"),
       std::string::npos);
+  EXPECT_NE(failed("grouped_gemm 512x64x128 groups=16 ends=i32/host a=bf16 b=s4:c "
+                   "scale_b=f32[1x32] out=bf16")
+                .find("groups: expected sizes in device memory beside scales of codes"),
+            std::string::npos);
   EXPECT_NE(failed("conv2d_fprop 1x8x8x64 k=64 r=3 s=3 a=bf16 b=e4m3 out=bf16").find("types"),
             std::string::npos);
 }
