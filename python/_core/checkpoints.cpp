@@ -117,8 +117,8 @@ nb::object prepare(nb::handle given, const std::optional<std::array<float, 16>>&
   const ImportedTensor here = is_on_cpu ? ImportedTensor{} : copied_to(codes, Device::cpu());
   ScaledOperand weight(is_on_cpu ? codes.view : here.view);
   if (table) weight.table = CodeTable{*table};
-  ImportedTensor made = make(extent_of(codes.view, 0), extent_of(codes.view, 1),
-                             codes.view.dtype(), false);
+  ImportedTensor made =
+      make(extent_of(codes.view, 0), extent_of(codes.view, 1), codes.view.dtype(), false);
   if (kernel.is_none())
     prepare_operand(weight, made.view);
   else
