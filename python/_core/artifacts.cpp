@@ -71,8 +71,14 @@ nb::bytes cubin_of(const PyArtifact& self) {
 
 std::string sass_of(const PyArtifact& self) {
   const KernelCode code = code_for_first_target(self, "sass", false);
-  const WithoutGil released;
-  return disassemble(code.cubin);
+  const auto disassembled = [&] { return disassemble(code.cubin); };
+  try {
+    return without_gil(disassembled);
+  } catch (const Error& error) {
+    const bool is_missing = error.kind() == ErrorKind::unavailable && error.operand() == "nvdisasm";
+    if (!is_missing || !offer_nvdisasm_wheel()) throw;
+  }
+  return without_gil(disassembled);
 }
 
 int visit_artifact(PyObject* self, visitproc visit, void* arg) {

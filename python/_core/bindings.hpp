@@ -155,6 +155,9 @@ void run_on(Device device, const std::function<void()>& work);
 // no such wheel.
 bool offer_nvrtc_wheel();
 
+// The same of nvdisasm and the wheel nvidia-cuda-nvdisasm.
+bool offer_nvdisasm_wheel();
+
 // Runs `work`. If it fails because no NVRTC was found and a wheel has one, uses that and runs
 // `work` once more.
 void with_nvrtc(const std::function<void()>& work);

@@ -106,8 +106,10 @@ class Worker {
 
 // --- NVRTC ---------------------------------------------------------------------------------------
 
-std::string find_nvrtc_wheel() {
-  return nb::cast<std::string>(nb::module_::import_("gemmery._nvrtc").attr("find_library")());
+// Sets a variable to the path that a function of gemmery._nvrtc finds; false if it finds none.
+bool offer_wheel(const char* variable, const char* find) {
+  const auto path = nb::cast<std::string>(nb::module_::import_("gemmery._nvrtc").attr(find)());
+  return !path.empty() && ::setenv(variable, path.c_str(), 0) == 0;
 }
 
 bool is_missing_nvrtc(const Error& error) {
@@ -145,12 +147,8 @@ void run_on(Device device, const std::function<void()>& work) {
   work();
 }
 
-bool offer_nvrtc_wheel() {
-  const std::string path = find_nvrtc_wheel();
-  if (path.empty()) return false;
-  ::setenv("GEMMERY_NVRTC_LIBRARY", path.c_str(), 0);
-  return true;
-}
+bool offer_nvrtc_wheel() { return offer_wheel("GEMMERY_NVRTC_LIBRARY", "find_library"); }
+bool offer_nvdisasm_wheel() { return offer_wheel("GEMMERY_NVDISASM", "find_disassembler"); }
 
 void with_nvrtc(const std::function<void()>& work) {
   try {

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import sys
 
@@ -15,6 +17,8 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C is the program's
     if _nvrtc.find_library():
         _core.doctor()  # uses NVRTC's wheel where there is no toolkit
+    if shutil.which("nvdisasm") is None and (disassembler := _nvrtc.find_disassembler()):
+        os.environ.setdefault("GEMMERY_NVDISASM", disassembler)
     try:
         return _core.run_program(["gemmery", *sys.argv[1:]])
     except UnavailableError as error:

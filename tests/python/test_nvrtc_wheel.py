@@ -78,6 +78,39 @@ def test_the_nvrtc_that_the_user_names_goes_before_the_wheels(wheel, tmp_path):
     assert absent in done.stderr
 
 
+SASS = """
+import sys, gemmery, numpy
+a = numpy.zeros((256, 256), "f4")
+args = gemmery.GemmArguments(a, a.copy(), a.copy(), "f32")
+artifact = gemmery.get_kernels(args, cc="h200")[0].compile(args, cc="h200")
+try:
+    artifact.sass()
+except gemmery.UnavailableError as error:
+    print("without:", error.operand)
+sys.modules.pop("nvidia", None)
+sys.path.insert(0, sys.argv[1])
+print(artifact.sass())
+"""
+
+
+def test_machine_code_is_shown_by_the_nvdisasm_of_this_pythons_packages(tmp_path):
+    library = nvrtc_of_doctor(gemmery.doctor())
+    if not library:
+        pytest.skip("no NVRTC here")
+    program = tmp_path / "nvidia/cu13/bin/nvdisasm"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho a stand-in\n")
+    program.chmod(0o755)
+    hidden = {"GEMMERY_HIDE_CUDA": "1", "GEMMERY_NVRTC_LIBRARY": library}
+    environment = {name: value for name, value in os.environ.items() if name != "GEMMERY_NVDISASM"} | hidden
+    command = [sys.executable, "-c", SASS, str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    without = [] if _nvrtc.find_disassembler() else ["without: nvdisasm"]
+    assert done.stdout.split("\n")[: len(without)] == without
+    assert "a stand-in" in done.stdout or not without
+
+
 def test_without_toolkit_and_wheel_the_error_says_what_to_install(tmp_path):
     # A package `nvidia` without NVRTC hides the installed one.
     (tmp_path / "nvidia").mkdir()
