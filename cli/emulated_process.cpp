@@ -28,11 +28,13 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-[[noreturn]] void refuse(std::string operand, std::string expected, std::string got) {
+[[noreturn]] void refuse(std::string operand, std::string expected, std::string got,
+                         std::string hint = {}) {
   throw Error({.kind = ErrorKind::unavailable,
                .operand = std::move(operand),
                .expected = std::move(expected),
-               .got = std::move(got)});
+               .got = std::move(got),
+               .hint = std::move(hint)});
 }
 
 // --- the libraries ------------------------------------------------------------------------------
@@ -46,7 +48,8 @@ std::string find_libraries() {
     if (fs::exists(candidate / "libcuda.so.1")) return candidate.string();
     tried += (tried.empty() ? "" : ", ") + candidate.string();
   }
-  refuse("the emulator's libcuda.so.1", "it in " + tried, "no such file");
+  refuse("the emulator's libcuda.so.1", "it in " + tried, "no such file",
+         "cmake --install has it, a Python package does not");
 }
 
 // --- the environment ----------------------------------------------------------------------------

@@ -42,8 +42,9 @@ std::string other_gemmery(void* library) {
   return own.dli_fbase == other.dli_fbase ? "" : other.dli_fname;
 }
 
-[[noreturn]] void refuse(const std::string& file, std::string expected, std::string got,
-                         std::string hint = {}, ErrorKind kind = ErrorKind::invalid_argument) {
+[[noreturn]] void refuse_library(const std::string& file, std::string expected, std::string got,
+                                 std::string hint = {},
+                                 ErrorKind kind = ErrorKind::invalid_argument) {
   throw Error({.kind = kind,
                .operand = "--load " + file,
                .expected = std::move(expected),
@@ -56,22 +57,25 @@ void load_one(const std::string& file) {
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const words = dlerror();
-    refuse(file, "a shared library", words == nullptr ? "what the loader does not take" : words, {},
-           ErrorKind::unavailable);
+    refuse_library(file, "a shared library",
+                   words == nullptr ? "what the loader does not take" : words, {},
+                   ErrorKind::unavailable);
   }
   void* const function = dlsym(library, function_name);
   if (function == nullptr)
-    refuse(file, std::string("a library that defines ") + function_name + "()", "one without it",
-           "declare it extern \"C\", as gemmery/user_kernel.hpp does");
+    refuse_library(file, std::string("a library that defines ") + function_name + "()",
+                   "one without it", "declare it extern \"C\", as gemmery/user_kernel.hpp does");
   if (!is_built_with_these_headers(library, function))
-    refuse(file, std::string("a library built with the headers of this gemmery, ") + version(),
-           "one built with others",
-           "build it again, with <gemmery/user_kernel.hpp> of this installation");
+    refuse_library(file,
+                   std::string("a library built with the headers of this gemmery, ") + version(),
+                   "one built with others",
+                   "build it again, with <gemmery/user_kernel.hpp> of this installation");
   if (const std::string other = other_gemmery(library); !other.empty())
-    refuse(file, "a library that registers its kernels with this program's gemmery",
-           "one that loads " + other,
-           "the program of a Python package has its library inside: there, gemmery.own_kernels "
-           "registers kernels");
+    refuse_library(
+        file, "a library that registers its kernels with this program's gemmery",
+        "one that loads " + other,
+        "the program of a Python package has its library inside: there, gemmery.own_kernels "
+        "registers kernels");
   reinterpret_cast<void (*)()>(function)();
 }
 

@@ -26,7 +26,7 @@ constexpr std::array<std::pair<std::string_view, SlotType>, 6> type_words{{{"i32
                .operand = "parameter \"" + std::string(word) + "\"",
                .expected = std::move(expected),
                .got = std::move(got),
-               .hint = "the words are listed at LaunchRecipe::parameters"});
+               .hint = "docs/own-kernels.md lists the words"});
 }
 
 std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
