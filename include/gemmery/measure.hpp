@@ -39,7 +39,7 @@ struct Measurement {
   std::vector<double> samples_us = {};  // in the order of time
 };
 
-// "93.0 us, 45.1 GFLOP/s (median of 11 samples, quartiles 90.2 to 97.9 us)".
+// "93 us, 45.1 GFLOP/s (median of 11 samples, quartiles 90.2 us to 97.9 us)".
 GEMMERY_API std::string to_string(const Measurement& measurement);
 
 // Throws what `run` throws.

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
+#include <initializer_list>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/timed_kernel.hpp"
@@ -63,13 +66,22 @@ Measurement summarize(const ProblemLine& line, const DeviceInfo& device,
   return measurement;
 }
 
+// Three digits, with the first unit, each a thousand times the one before, that leaves less than a
+// thousand.
+std::string in_units(double value, std::initializer_list<std::string_view> units) {
+  const auto* unit = units.begin();
+  for (; value >= 999.5 && unit + 1 != units.end(); ++unit) value /= 1000;
+  return fmt::format("{:.3g} {}", value, *unit);
+}
+
 }  // namespace
 
 std::string to_string(const Measurement& measurement) {
+  const auto time = [](double us) { return in_units(us, {"us", "ms", "s"}); };
   return fmt::format(
-      "{:.3g} us, {:.3g} GFLOP/s (median of {} samples, quartiles {:.3g} to {:.3g} us)",
-      measurement.median_us, measurement.flops_per_second / 1e9, measurement.samples,
-      measurement.quartile_low_us, measurement.quartile_high_us);
+      "{}, {} (median of {} samples, quartiles {} to {})", time(measurement.median_us),
+      in_units(measurement.flops_per_second / 1e6, {"MFLOP/s", "GFLOP/s", "TFLOP/s"}),
+      measurement.samples, time(measurement.quartile_low_us), time(measurement.quartile_high_us));
 }
 
 std::vector<Measurement> measure_interleaved(const ProblemLine& line,

@@ -4,14 +4,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 namespace gemmery {
 namespace {
 
 std::string operand_text(std::string_view operand, const OperandRule& rule) {
-  return fmt::format("{} {} ({}, aligned to {} bytes), ", operand, name(rule.dtype),
-                     name(rule.layout), rule.alignment);
+  const int alignment = std::max<int>(rule.alignment, bit_width(rule.dtype) / 8);
+  return fmt::format("{} {} ({} layout, aligned to {} byte{}), ", operand, name(rule.dtype),
+                     name(rule.layout), alignment, alignment == 1 ? "" : "s");
 }
 
 std::string operands_text(const OperandRules& rules) {

@@ -67,10 +67,12 @@ TEST(Print, gives_metadata_a_line_for_each_question) {
       find_kernel("simt1_gemm_f32r16_bf16c2_f32x4_acc-f32_128x128x8_8x8_k1_s4")->metadata();
   const std::string text = printed(metadata);
   EXPECT_TRUE(text.starts_with(metadata.kernel_name + "\n  family    templates/simt for ")) << text;
-  EXPECT_NE(text.find("\n  operands  A float32 (row, aligned to 16 bytes), B bfloat16 (column, "
-                      "aligned to 2 bytes), out float32 (any, aligned to 4 bytes), accumulators "
-                      "float32\n"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find(
+          "\n  operands  A float32 (row layout, aligned to 16 bytes), B bfloat16 (column layout, "
+          "aligned to 2 bytes), out float32 (any layout, aligned to 4 bytes), accumulators "
+          "float32\n"),
+      std::string::npos)
       << text;
   EXPECT_NE(text.find(" stages=4"), std::string::npos) << text;
   EXPECT_TRUE(text.ends_with("\n  epilogue  D = alpha * accum + beta * C")) << text;
@@ -84,7 +86,17 @@ TEST(Print, gives_a_measurement_with_its_spread) {
   measurement.quartile_low_us = 90.2;
   measurement.quartile_high_us = 97.9;
   EXPECT_EQ(printed(measurement),
-            "93 us, 45.1 GFLOP/s (median of 11 samples, quartiles 90.2 to 97.9 us)");
+            "93 us, 45.1 GFLOP/s (median of 11 samples, quartiles 90.2 us to 97.9 us)");
+}
+
+TEST(Print, gives_times_and_rates_in_units_that_fit) {
+  Measurement measurement;
+  measurement.median_us = 15987;
+  measurement.quartile_low_us = 999.6;
+  measurement.quartile_high_us = 2.5e6;
+  measurement.flops_per_second = 684e12;
+  EXPECT_EQ(printed(measurement),
+            "16 ms, 684 TFLOP/s (median of 0 samples, quartiles 1 ms to 2.5 s)");
 }
 
 TEST(Print, says_what_a_device_is_and_how_a_verification_ended) {
