@@ -250,8 +250,8 @@ constexpr DeviceFault fault_table[] = {
      .on_gpu = Shows::seldom},
     {.name = "rows that no copy brings are not cleared",
      .kernel = cooperative,
-     .edits = {{{"clear(a + stage * sizeof shared_.a[0], a_bytes - a_brought);",
-                 "clear(a + stage * sizeof shared_.a[0], 0);"}}},
+     .edits = {{{"clear<sizeof shared_.a[0]>(a, a_bytes - a_brought);",
+                 "clear<sizeof shared_.a[0]>(a, 0);"}}},
      .on_gpu = Shows::seldom},  // they go nowhere
     {.name = "no fence after barriers are initialised",
      .kernel = cooperative,
@@ -263,11 +263,8 @@ constexpr DeviceFault fault_table[] = {
      .maps_a_row_too_many = true},
     {.name = "a row too many is stored by elements",
      .kernel = cooperative,
-     .edits =
-         {{{"corner.row + row >= ends.row || corner.column + column >= ends.column) continue;\n"
-            "      const unsigned byte",
-            "corner.row + row > ends.row || corner.column + column >= ends.column) continue;\n"
-            "      const unsigned byte"}}}},
+     .edits = {{{"static_cast<int>(ends.row - corner.row),",
+                 "static_cast<int>(ends.row - corner.row) + 1,"}}}},
     {.name = "no turns",
      .kernel = ping_pong,
      .edits = {{{"if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);", ""},

@@ -8,7 +8,7 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/copy/conv_operand.cuh>
-#include <device/ptx/memory.cuh>
+#include <device/ptx/loops.cuh>
 
 namespace gemmery::device {
 
@@ -84,8 +84,7 @@ __device__ __forceinline__ const abi::IndexParams& scatter_of(const abi::Sm90Par
 /// Prefetches a share of a matrix into L2 during the mainloop, for the reads of the epilogue.
 /// `first`: the share's first element; a row has `row_bytes` of it, of which `bytes_left` exist,
 /// and `rows_left` rows exist. All threads of a warpgroup call it. A thread prefetches the same
-/// line of every n-th row; the loop is not unrolled, which would take a tenth of a kernel's compile
-/// time.
+/// line of every n-th row.
 template <int rows, int row_bytes>
 __device__ __forceinline__ void prefetch_share(const char* first, abi::Int64 step_bytes,
                                                unsigned rows_left, abi::Int64 bytes_left,
@@ -94,14 +93,10 @@ __device__ __forceinline__ void prefetch_share(const char* first, abi::Int64 ste
   constexpr unsigned lines = (row_bytes + line_bytes - 1) / line_bytes;
   constexpr unsigned rows_at_once = abi::warpgroup_threads / lines;
   const unsigned byte = thread % lines * line_bytes;
-  unsigned row = thread / lines;
+  const unsigned row = thread / lines;
   if (row >= rows_at_once || byte >= bytes_left) return;
-  const char* line = first + row * step_bytes + byte;
-#pragma unroll 1
-  for (; row < min(rows_left, unsigned{rows}); row += rows_at_once) {
-    ptx::prefetch_global_l2(line);
-    line += rows_at_once * step_bytes;
-  }
+  ptx::prefetch_lines<rows_at_once>(first + row * step_bytes + byte, rows_at_once * step_bytes, row,
+                                    min(rows_left, unsigned{rows}));
 }
 
 /// The offset of a 16-byte chunk in a row of a staging tile, in TMA's swizzle for this pitch.

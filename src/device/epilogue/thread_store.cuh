@@ -8,6 +8,7 @@
 #include <device/abi/sm90_shared.hpp>
 #include <device/epilogue/listed_problem.cuh>
 #include <device/epilogue/output_place.cuh>
+#include <device/ptx/loops.cuh>
 #include <device/ptx/memory.cuh>
 #include <device/ptx/shared_memory.cuh>
 #include <device/ptx/warp.cuh>
@@ -25,26 +26,19 @@ class ThreadStore {
   __device__ __forceinline__ ThreadStore(const abi::Sm90Params& params, unsigned lane)
       : params_(params), lane_(lane) {}
 
-  /// Stores element by element, for rows of out that end within 16 bytes. Rare and small, so the
-  /// loop is not unrolled.
+  /// Stores element by element, for rows of out that end within 16 bytes.
   __device__ __forceinline__ void store_by_elements(unsigned source,
                                                     const OutputPlace& corner) const {
-    constexpr unsigned element_bytes = abi::bytes_of(design.out);
+    constexpr int element_bytes = abi::bytes_of(design.out);
+    static_assert(abi::sm90_warp_rows == 16);
     const MatrixStart start = start_of(corner.batch);
-    char* const first = start.address + (start.elements + corner.column) * element_bytes;
+    const abi::Int64 row_stride = params_.out_rows.row_stride;
     const Ends ends = ends_at(corner);
-#pragma unroll 1
-    for (unsigned element = lane_; element < abi::sm90_warp_rows * columns; element += 32) {
-      const unsigned row = element / columns;
-      const unsigned column = element % columns;
-      if (corner.row + row >= ends.row || corner.column + column >= ends.column) continue;
-      const unsigned byte = column * element_bytes;
-      const unsigned bits =
-          ptx::ld_shared<element_bytes>(source + swizzled_chunk<pitch>(row, byte / 16) + byte % 16);
-      ptx::st_global<element_bytes>(
-          first + ((corner.row + row) * params_.out_rows.row_stride + column) * element_bytes,
-          {{bits}});
-    }
+    ptx::store_elements<element_bytes, columns>(
+        source,
+        start.address + (start.elements + corner.row * row_stride + corner.column) * element_bytes,
+        row_stride * element_bytes, static_cast<int>(ends.row - corner.row),
+        static_cast<int>(ends.column - corner.column), lane_);
   }
 
   /// Stores vectors to rows of out that are aligned to `out_access` bytes. Lanes of a warp store

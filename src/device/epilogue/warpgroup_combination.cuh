@@ -112,7 +112,7 @@ class AddendReader {
     return {.source = {row_of(0) + offset, row_of(1) + offset},
             .left = {columns_left_[0], columns_left_[1]},
             .bound = 8 * eight + 1,
-            .last = {last_[0].words[0], last_[1].words[0]}};
+            .last = {last_[0], last_[1]}};
   }
 
   /// The same for one row of a C of any strides.
@@ -152,16 +152,14 @@ class AddendReader {
 
   /// The last element of a row if it is half of one of this thread's pairs. It stands in for all
   /// pairs that are not read; the others lie beyond the matrix, and their results are not stored.
-  __device__ __forceinline__ ptx::Registers<element_bytes> read_last(int half) const {
-    const int left = columns_left_[half];
-    const char* const source = row_of(half) + (left - 1) * element_bytes;
-    return ptx::ld_global_if<element_bytes>(
-        left % 8 == 1 && left < abi::columns_per_consumer(design), source, {});
+  __device__ __forceinline__ unsigned read_last(int half) const {
+    return ptx::ld_global_last<element_bytes, abi::columns_per_consumer(design)>(
+        row_of(half), columns_left_[half]);
   }
 
   const abi::Sm90Params& params_;
-  unsigned batch_;                         // read of a problem of a list alone
-  ptx::Registers<element_bytes> last_[2];  // 0 if there is none
+  unsigned batch_;    // read of a problem of a list alone
+  unsigned last_[2];  // 0 if there is none
   const char* first_;
   bool has_row_[2] = {};                  // if rows are scattered
   abi::Int64 rows_between_ = second_row;  // of the thread's two, in out's matrix

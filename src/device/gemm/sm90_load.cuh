@@ -9,6 +9,7 @@
 #include <device/epilogue/output_place.cuh>
 #include <device/gemm/sm90_shared.cuh>
 #include <device/ptx/async_copy.cuh>
+#include <device/ptx/loops.cuh>
 #include <device/ptx/shared_memory.cuh>
 
 namespace gemmery::device {
@@ -56,11 +57,8 @@ class Sm90Load {
     if (a_brought + b_brought == a_bytes + b_bytes) return;
     const unsigned a = ptx::cvta_shared(&shared_.a) + a_brought;
     const unsigned b = ptx::cvta_shared(&shared_.b) + b_brought;
-#pragma unroll 1
-    for (unsigned stage = 0; stage < design.stages; ++stage) {
-      clear(a + stage * sizeof shared_.a[0], a_bytes - a_brought);
-      clear(b + stage * sizeof shared_.b[0], b_bytes - b_brought);
-    }
+    clear<sizeof shared_.a[0]>(a, a_bytes - a_brought);
+    clear<sizeof shared_.b[0]>(b, b_bytes - b_brought);
     ptx::fence_proxy_async();
   }
 
@@ -189,14 +187,12 @@ class Sm90Load {
     return sources;
   }
 
-  /// Clears bytes of shared memory; the block's threads share them. The loop has few iterations:
-  /// unrolled four times it was a sixteenth of a kernel's code.
+  /// Clears bytes of every stage, which are `stage_bytes` apart; the block's threads share them.
+  template <unsigned stage_bytes>
   __device__ __forceinline__ static void clear(unsigned shared, unsigned bytes) {
-    constexpr unsigned zeros[4] = {};
-#pragma unroll 1
-    for (unsigned byte = threadIdx.x * sizeof zeros; byte < bytes;
-         byte += abi::thread_count(design) * sizeof zeros)
-      ptx::st_shared_v4(shared + byte, zeros);
+    constexpr unsigned chunk = 16;
+    ptx::clear_shared<design.stages, stage_bytes, abi::thread_count(design) * chunk>(
+        shared, threadIdx.x * chunk, bytes);
   }
 
   const abi::Sm90Params& params_;
