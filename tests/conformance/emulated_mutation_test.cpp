@@ -126,13 +126,5 @@ TEST(DeviceMutation, only_the_sound_kernels_pass) {
 }
 
 // A line that is refused would pass for a fault that was found.
-TEST(DeviceMutation, problems_at_edges_are_no_mistakes) {
-  for (const DeviceFault& fault : device_faults()) {
-    if (!fault.is_none()) continue;
-    for (const std::string& text : edge_lines(fault.kernel))
-      EXPECT_NO_THROW((void)parse_problem(text)) << name(fault.kernel) << ": " << text;
-  }
-}
-
 }  // namespace
 }  // namespace gemmery::conformance

@@ -8,6 +8,11 @@
 
 namespace gemmery::device {
 
+/// In place of a phase's memory that a design lacks, like Nothing. Types of their own, all empty,
+/// share an address with other members and take no bytes.
+template <int which>
+struct Absent {};
+
 template <const abi::Sm90Design& design>
 struct Sm90Shared {
   static constexpr int staging_tiles =
@@ -18,14 +23,14 @@ struct Sm90Shared {
   StageBarriers<design.stages> barriers;
   [[no_unique_address]]
   typename PhaseIf<(design.split_k > 1), SplitSumsShared<design>>::Type split_sums;
+  [[no_unique_address]] typename PhaseIf<design.split != abi::SplitMode::none,
+                                         WarpgroupPartsShared<design>, Absent<1>>::Type parts;
   [[no_unique_address]]
-  typename PhaseIf<design.split != abi::SplitMode::none, WarpgroupPartsShared<design>>::Type parts;
+  typename PhaseIf<design.has_groups, GroupTilesShared<design>, Absent<2>>::Type group_tiles;
   [[no_unique_address]]
-  typename PhaseIf<design.has_groups, GroupTilesShared<design>>::Type group_tiles;
+  typename PhaseIf<design.gathers_rows, GatheredRowsShared<design>, Absent<3>>::Type gathered;
   [[no_unique_address]]
-  typename PhaseIf<design.gathers_rows, GatheredRowsShared<design>>::Type gathered;
-  [[no_unique_address]]
-  typename PhaseIf<abi::has_scales(design), StageScalesShared<design>>::Type scales;
+  typename PhaseIf<abi::has_scales(design), StageScalesShared<design>, Absent<4>>::Type scales;
 };
 
 /// The pipeline of its stages.

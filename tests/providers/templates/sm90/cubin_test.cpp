@@ -179,6 +179,8 @@ constexpr const char* once_wrong[] = {
     "sm90v7_gemm_f16c16_f16c16_f16r16_acc-f32_192x160x64_1x1_k2_coop_m8_s2",
     "sm90v7_gemm_f16r16_f16c16_e4m3r16_acc-f16_192x128x64_1x1_coop_m16_s3_groups-persistent-gather_"
     "c-f16r16",
+    "sm90v7_gemm_f16r16_f16c16_f32c16_acc-f32_192x128x64_1x1_coop_m8_s4_groups-persistent-gather-"
+    "scatter",
 };
 
 // The number of kernels of each kind in a short run.
