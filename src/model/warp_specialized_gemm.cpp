@@ -169,6 +169,8 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
       scale_products(design.scale_products),
       consumer_share(1.0 / design.consumers),
       takes_registers(design.takes_registers),
+      decoded_rows(design.decoded_rows),
+      is_scaled(design.is_scaled),
       prefetches_inputs(design.prefetches_inputs),
       is_clustered(cluster_size.size > 1),
       is_band_of_rows(design.is_band_of_rows),
@@ -324,13 +326,19 @@ double WarpSpecializedModel::time_stage(const WarpSpecializedTerms& design,
 // The products of a stage with what consumers do between their wgmmas.
 double WarpSpecializedModel::time_consumers(const WarpSpecializedTerms& design,
                                             double products) const noexcept {
-  if (design.takes_registers) products += constants_.register_operand_clocks;
+  if (design.takes_registers && design.decoded_rows == 0)
+    products += constants_.register_operand_clocks;
   double clocks = products;
   if (design.promoted_sums > 0) {
     const double of_sum = constants_.promotion_clocks_per_sum +
                           constants_.scale_clocks_per_sum * design.scale_products;
+    const double of_scales =
+        design.is_scaled
+            ? constants_.scaled_stage_clocks + constants_.decoded_row_clocks * design.decoded_rows
+            : 0;
     const double promotion =
-        design.promotions * (constants_.promotion_clocks + of_sum * design.promoted_sums);
+        design.promotions * (constants_.promotion_clocks + of_sum * design.promoted_sums) +
+        of_scales;
     clocks = std::max(clocks, products * design.consumer_share + promotion);
   }
   if (design.transposed_kib > 0) {

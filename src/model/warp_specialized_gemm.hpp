@@ -34,9 +34,11 @@ struct WarpSpecializedDesign {
   bool is_promoted = false;  // FADDs add the products of each stage to the accumulators
   // With scales of blocks along k: how often a stage's products are added, by FMAs, and the
   // multiplications of scales beside each.
+  bool is_scaled = false;
   int promotions = 1;
   int scale_products = 0;
   bool takes_registers = false;  // wgmma takes an operand from registers, where warps transposed it
+  int decoded_rows = 0;          // or decoded it: rows of codes of a consumer
   bool prefetches_inputs = false;  // C is prefetched to L2 in the mainloop, if columns are adjacent
   // Products of parts of split operands, by their share of the bytes; not measured on a board.
   double products = 1;
@@ -102,6 +104,8 @@ struct WarpSpecializedTerms {
   double scale_products;
   double consumer_share;
   bool takes_registers;
+  double decoded_rows;
+  bool is_scaled;
   bool prefetches_inputs;
   bool is_clustered;
   bool is_band_of_rows;
@@ -171,10 +175,16 @@ struct WarpSpecializedConstants {
   // consumers share it, 128x96 in turns 169 (H100, h100-sm90-types.md).
   double promotion_clocks = 82.6;
   double promotion_clocks_per_sum = 3.14;
-  // In addition where scales are multiplied: at 4096^3 192x96 with scales of rows and columns takes
-  // 169 to 183 us, 128x128 with those of rows, which the FMA multiplies, 131 to 148 (H200,
-  // h200-scaled.md; not fitted).
-  double scale_clocks_per_sum = 4;
+  // In addition with scales: clocks per stage, and per accumulator where those of columns are
+  // multiplied beside those of rows, which the FMA multiplies. At 4096^3 128x128 with scales of
+  // rows takes 140 us, 192x96 with both 185, and 425 with both four times a stage (H100,
+  // h100-scaled.md; 131 to 148 and 169 to 183 on an H200; by hand, within a seventh).
+  double scaled_stage_clocks = 150;
+  double scale_clocks_per_sum = 6.5;
+  // And per row of codes of a consumer, which are decoded between products that wait for their
+  // scales: at 4096^3 int4 in 128x128 takes 311 us, in 256x64 412, with zero points 360 (H100,
+  // h100-scaled.md).
+  double decoded_row_clocks = 3.5;
   // For operands that are transposed in shared memory: clocks per stage, and clocks per KiB that a
   // consumer transposes, of 8 and of 32 bits, or splits into parts. Its wgmmas wait for them (H100,
   // h100-sm90-types.md; transposed 32 bits: H200, h200-copies.md).
@@ -183,8 +193,8 @@ struct WarpSpecializedConstants {
   double word_transposition_clocks_per_kib = 34;
   double split_clocks_per_kib = 7.98;
   // Clocks per stage in which 8-bit operands are loaded to registers and transposed there. Codes
-  // that are decoded there are not measured; a warp's instructions for them are between those of a
-  // transposition and twice as many (docs/performance.md).
+  // without scales are decoded beside the wgmmas: at 4096^3 int8 and e4m3 in 128x256 take 197 us,
+  // bfloat16 208 (H100, h100-scaled.md).
   double register_operand_clocks = 122;
   // With k split through the workspace: from a block's last accumulators in registers to the
   // counter of its tile; bytes per clock at which a block stores its part, and the last one to

@@ -37,28 +37,31 @@ double products_of(const abi::Sm90Design& design) noexcept {
 }
 
 model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
-  return {.tile_m = design.tile_m,
-          .tile_n = design.tile_n,
-          .tile_k = abi::tile_k(design),
-          .cluster_m = design.cluster_m,
-          .cluster_n = design.cluster_n,
-          .stages = design.stages,
-          .stage_bytes = abi::a_tile_bytes(design) + abi::b_tile_bytes(design),
-          .consumers = abi::consumers_per_tile(design),
-          .wgmma_columns = abi::columns_per_consumer(design),
-          .turns = abi::turn_count(design),
-          .band_tiles = design.raster.band,
-          .is_band_of_rows = design.raster.along == abi::Along::m,
-          .staging_bytes = abi::staging_bytes(design),
-          .split_k = design.split_k,
-          .adds_vector = design.adds_vector,
-          .transposed_bytes = transposed_bytes(design),
-          .is_promoted = abi::is_promoted(design),
-          .promotions = std::max(abi::scale_parts(design), 1),
-          .scale_products = design.scale_vectors == abi::ScaleVectors::both ? 1 : 0,
-          .takes_registers = design.a_by_registers,
-          .prefetches_inputs = abi::has_room_to_prefetch(design),
-          .products = products_of(design)};
+  return {
+      .tile_m = design.tile_m,
+      .tile_n = design.tile_n,
+      .tile_k = abi::tile_k(design),
+      .cluster_m = design.cluster_m,
+      .cluster_n = design.cluster_n,
+      .stages = design.stages,
+      .stage_bytes = abi::a_tile_bytes(design) + abi::b_tile_bytes(design),
+      .consumers = abi::consumers_per_tile(design),
+      .wgmma_columns = abi::columns_per_consumer(design),
+      .turns = abi::turn_count(design),
+      .band_tiles = design.raster.band,
+      .is_band_of_rows = design.raster.along == abi::Along::m,
+      .staging_bytes = abi::staging_bytes(design),
+      .split_k = design.split_k,
+      .adds_vector = design.adds_vector,
+      .transposed_bytes = transposed_bytes(design),
+      .is_promoted = abi::is_promoted(design),
+      .is_scaled = abi::has_scales(design),
+      .promotions = std::max(abi::scale_parts(design), 1),
+      .scale_products = design.scale_vectors == abi::ScaleVectors::both ? 1 : 0,
+      .takes_registers = design.a_by_registers,
+      .decoded_rows = abi::decodes_a(design) ? design.tile_m / abi::consumers_per_tile(design) : 0,
+      .prefetches_inputs = abi::has_room_to_prefetch(design),
+      .products = products_of(design)};
 }
 
 // A program needs registers beside the accumulators. Too few are left if a thread has more than 192
