@@ -326,8 +326,10 @@ double WarpSpecializedModel::time_stage(const WarpSpecializedTerms& design,
 // The products of a stage with what consumers do between their wgmmas.
 double WarpSpecializedModel::time_consumers(const WarpSpecializedTerms& design,
                                             double products) const noexcept {
-  if (design.takes_registers && design.decoded_rows == 0)
-    products += constants_.register_operand_clocks;
+  const double decoding = constants_.decoded_row_clocks * design.decoded_rows;
+  if (design.takes_registers && !design.is_scaled)
+    products += design.decoded_rows > 0 ? constants_.bare_decoding_share * decoding
+                                        : constants_.register_operand_clocks;
   double clocks = products;
   if (design.promoted_sums > 0) {
     const double of_sum = constants_.promotion_clocks_per_sum +

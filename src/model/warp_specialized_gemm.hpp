@@ -181,10 +181,13 @@ struct WarpSpecializedConstants {
   // h100-scaled.md; 131 to 148 and 169 to 183 on an H200; by hand, within a seventh).
   double scaled_stage_clocks = 150;
   double scale_clocks_per_sum = 6.5;
-  // And per row of codes of a consumer, which are decoded between products that wait for their
-  // scales: at 4096^3 int4 in 128x128 takes 311 us, in 256x64 412, with zero points 360 (H100,
-  // h100-scaled.md).
+  // Per stage and row of codes of a consumer, which are decoded between products: at 4096^3 int4
+  // with scales in 128x128 takes 311 us, in 256x64 412, with zero points 360; int8 without scales
+  // in 128x256 189, in 256x128 264, in 128x128 in turns 294 (H100, h100-scaled.md; by hand, as
+  // above).
   double decoded_row_clocks = 3.5;
+  // The share of it for which wgmmas wait where no scales do.
+  double bare_decoding_share = 0.5;
   // For operands that are transposed in shared memory: clocks per stage, and clocks per KiB that a
   // consumer transposes, of 8 and of 32 bits, or splits into parts. Its wgmmas wait for them (H100,
   // h100-sm90-types.md; transposed 32 bits: H200, h200-copies.md).
@@ -192,9 +195,7 @@ struct WarpSpecializedConstants {
   double byte_transposition_clocks_per_kib = 17.7;
   double word_transposition_clocks_per_kib = 34;
   double split_clocks_per_kib = 7.98;
-  // Clocks per stage in which 8-bit operands are loaded to registers and transposed there. Codes
-  // without scales are decoded beside the wgmmas: at 4096^3 int8 and e4m3 in 128x256 take 197 us,
-  // bfloat16 208 (H100, h100-scaled.md).
+  // Clocks per stage in which 8-bit operands are loaded to registers and transposed there.
   double register_operand_clocks = 122;
   // With k split through the workspace: from a block's last accumulators in registers to the
   // counter of its tile; bytes per clock at which a block stores its part, and the last one to

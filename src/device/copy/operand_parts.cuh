@@ -91,19 +91,21 @@ class UnitSplitter<abi::MmaMath::tf32x3, false> {
   __device__ explicit UnitSplitter(unsigned lane) : lane_(abi::split_lane(lane)) {}
 
   __device__ __forceinline__ void take(unsigned unit, unsigned behind) const {
+    unsigned values[abi::split_steps][4];
+#pragma unroll
+    for (unsigned step = 0; step < abi::split_steps; ++step)
+      ptx::ld_shared_v4(values[step], unit + abi::float_offset(lane_, step));
 #pragma unroll
     for (unsigned step = 0; step < abi::split_steps; ++step) {
       const unsigned offset = abi::float_offset(lane_, step);
-      unsigned values[4];
-      ptx::ld_shared_v4(values, unit + offset);
       unsigned rest[4];
 #pragma unroll
       for (int index = 0; index < 4; ++index) {
-        const Tf32Parts parts = split_tf32(values[index]);
-        values[index] = parts.first;
+        const Tf32Parts parts = split_tf32(values[step][index]);
+        values[step][index] = parts.first;
         rest[index] = parts.second;
       }
-      ptx::st_shared_v4(unit + offset, values);
+      ptx::st_shared_v4(unit + offset, values[step]);
       ptx::st_shared_v4(behind + offset, rest);
     }
   }
