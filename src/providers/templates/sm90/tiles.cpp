@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of tiles that discovery offers, one for each class of operand rules.
-#include <algorithm>
 #include <array>
 
 #include "providers/templates/class_table.hpp"
@@ -37,25 +36,19 @@ void add_by_registers(const OperandRules& rules, std::uint16_t m, std::uint16_t 
 
 bool has_codes(const OperandRules& rules) { return is_mixed_sm90(rules.a.dtype, rules.b.dtype); }
 
-struct Shape {
-  std::uint16_t m;
-  std::uint16_t n;
-  bool operator==(const Shape&) const = default;
-};
-// Of tiles whose rows are codes: large ones, and those for few columns, which read codes once.
-constexpr Shape code_shapes[] = {{256, 128}, {128, 256}, {256, 96}, {192, 128}, {128, 192},
-                                 {128, 128}, {128, 96},  {256, 64}, {128, 64},  {128, 32},
-                                 {128, 16},  {64, 256},  {64, 192}, {64, 128},  {64, 96},
-                                 {64, 64},   {64, 48},   {64, 32},  {64, 16}};
-
+// Tiles whose rows are codes: large ones, and those for few columns, which read codes once.
 std::vector<Sm90Tile> list_code_tiles(const OperandRules& rules) {
+  struct Shape {
+    std::uint16_t m;
+    std::uint16_t n;
+  };
+  constexpr Shape shapes[] = {{256, 128}, {128, 256}, {256, 96}, {192, 128}, {128, 192},
+                              {128, 128}, {128, 96},  {256, 64}, {128, 64},  {128, 32},
+                              {128, 16},  {64, 256},  {64, 192}, {64, 128},  {64, 96},
+                              {64, 64},   {64, 48},   {64, 32},  {64, 16}};
   std::vector<Sm90Tile> tiles;
-  for (const Shape& shape : code_shapes) add_by_registers(rules, shape.m, shape.n, tiles);
+  for (const Shape& shape : shapes) add_by_registers(rules, shape.m, shape.n, tiles);
   return tiles;
-}
-
-bool has_shape_of_codes(std::uint16_t m, std::uint16_t n) {
-  return std::ranges::find(code_shapes, Shape{m, n}) != std::end(code_shapes);
 }
 
 std::vector<Sm90Tile> list_tiles(const OperandRules& rules) {
@@ -106,7 +99,6 @@ std::vector<Sm90Tile> list_split_tiles(const OperandRules& rules) {
   std::vector<Sm90Tile> tiles;
   for (std::uint16_t m = 256; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
     for (std::uint16_t n = 256; n >= 32; n = static_cast<std::uint16_t>(n - 32)) {
-      if (has_codes(rules) && !has_shape_of_codes(m, n)) continue;
       for (const std::uint8_t split_k : splits) {
         Sm90Tile tile{.m = m, .n = n, .cluster_m = 1, .cluster_n = 1, .stages = 0};
         tile.split_k = split_k;
@@ -122,6 +114,10 @@ std::vector<Sm90Tile> list_split_tiles(const OperandRules& rules) {
 // tile scheduler of shares. Slices are for few tiles and a long k: large tiles read less, and
 // clusters still less.
 std::vector<Sm90Tile> list_part_tiles(const OperandRules& rules) {
+  struct Shape {
+    std::uint16_t m;
+    std::uint16_t n;
+  };
   constexpr Shape shapes[] = {{256, 128}, {128, 256}, {128, 192}, {128, 128},
                               {128, 64},  {64, 256},  {64, 128},  {64, 64}};
   constexpr std::uint8_t all_counts[] = {2, 4, 8, 16, 32, 3, 6, 12, 24};
@@ -153,6 +149,10 @@ std::vector<Sm90Tile> list_part_tiles(const OperandRules& rules) {
 
 // With small tiles, or clusters that split k, the last block to arrive adds up little.
 std::vector<Sm90Tile> list_slice_tiles(const OperandRules& rules) {
+  struct Shape {
+    std::uint16_t m;
+    std::uint16_t n;
+  };
   constexpr Shape shapes[] = {{128, 128}, {128, 64}, {64, 128}, {64, 64}, {64, 32}, {64, 16}};
   constexpr std::uint8_t splits[] = {1, 2, 4};
   std::vector<Sm90Tile> tiles;
@@ -181,6 +181,10 @@ std::vector<Sm90Tile> list_register_tiles(const OperandRules& rules) {
 
 // Tiles of groups: large ones, and those that waste little of groups of few rows or columns.
 std::vector<Sm90Tile> list_group_tiles(const OperandRules& rules) {
+  struct Shape {
+    std::uint16_t m;
+    std::uint16_t n;
+  };
   constexpr Shape shapes[] = {{256, 128}, {128, 256}, {192, 128}, {128, 192}, {128, 128},
                               {256, 64},  {128, 64},  {256, 32},  {128, 32},  {128, 16},
                               {64, 256},  {64, 128},  {64, 64},   {64, 32},   {64, 16}};
