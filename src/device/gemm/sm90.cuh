@@ -82,19 +82,15 @@ class Sm90Gemm {
   template <class Initialize>
   __device__ void prepare(Initialize&& initialize_finish) const {
     initialize_finish();
-    const unsigned thread = threadIdx.x;
-    if (thread < 32) {
-      if (thread == 0) {
-        load_.prefetch_maps();
-        if constexpr (abi::stores_by_tma(design) && !design.has_phases)
-          ptx::prefetch_tensormap(params_.out);
-        TileSums::initialize(shared_.split_sums);
-      }
-      ring_.initialize(thread, abi::consumers_per_tile(design) * abi::warps_per_consumer,
+    if (threadIdx.x == 0) {
+      load_.prefetch_maps();
+      if constexpr (abi::stores_by_tma(design) && !design.has_phases)
+        ptx::prefetch_tensormap(params_.out);
+      ring_.initialize(abi::consumers_per_tile(design) * abi::warps_per_consumer,
                        design.gathers_rows ? abi::gathering_threads : abi::scale_parts(design));
+      TileSums::initialize(shared_.split_sums);
       if constexpr (design.has_groups) {
-        GroupTileRing(ptx::cvta_shared(&shared_.group_tiles.barriers))
-            .initialize(thread, receiving_warps);
+        GroupTileRing(ptx::cvta_shared(&shared_.group_tiles.barriers)).initialize(receiving_warps);
       }
       ptx::fence_mbarrier_init();
     }

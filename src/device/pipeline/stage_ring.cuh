@@ -51,15 +51,13 @@ class StageRing {
   /// `barriers`: the shared address of StageBarriers<stages>.
   __device__ explicit StageRing(unsigned barriers) : full_(barriers) {}
 
-  /// Called by one warp, before a barrier of the whole cluster: each lane initialises one barrier.
-  /// `other_fillers`: the number of threads besides the producer that arrive when their copies are
-  /// done.
-  __device__ void initialize(unsigned lane, unsigned consumer_warps,
-                             unsigned other_fillers = 0) const {
-    static_assert(2 * stages <= 32);
-    if (lane < 2 * stages)
-      ptx::mbarrier_init(full(lane),
-                         lane < stages ? 1 + other_fillers : consumer_warps * sharing_blocks);
+  /// Called by one thread, before a barrier of the whole cluster. `other_fillers`: the number of
+  /// threads besides the producer that arrive when their copies are done.
+  __device__ void initialize(unsigned consumer_warps, unsigned other_fillers = 0) const {
+    for (unsigned stage = 0; stage < stages; ++stage) {
+      ptx::mbarrier_init(full(stage), 1 + other_fillers);
+      ptx::mbarrier_init(empty(stage), consumer_warps * sharing_blocks);
+    }
   }
 
   /// Producer: waits until every consumer has released the stage's previous contents, and arms it
@@ -109,7 +107,7 @@ class StageRing {
   __device__ unsigned full(unsigned stage) const { return full_ + stage * 8; }
   __device__ unsigned empty(unsigned stage) const { return full_ + (stages + stage) * 8; }
 
-  unsigned full_;  // the barriers `empty` follow these
+  unsigned full_;
 };
 
 }  // namespace gemmery::device
