@@ -13,7 +13,9 @@ namespace gemmery {
 // that tensor cores take (ElementOrder::fragments), and returns the operand with the same scales,
 // zero point and table. Codes have 4 or 8 bits; K is a multiple of 32, N of 32 (4 bits) or 16
 // (8 bits). `memory` has B's type and shape, strides (1, K), aligned to 16 bytes; the caller owns
-// it. Both are in CPU memory: copy the bytes to a device afterwards.
+// it. Both are in CPU memory: copy the bytes to a device afterwards. A stack of weights (G, K, N),
+// of groups that divide M or of a batch, has each of its matrices in this order, with strides
+// (K * N, 1, K).
 //
 // The result is an operand of its own kind: its arguments are another problem, whose kernels take
 // prepared elements only, and all other kernels refuse it. There is one order for all shapes of

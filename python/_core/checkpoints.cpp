@@ -109,6 +109,18 @@ nb::tuple blockwise(nb::handle given, nb::handle absmax, std::int64_t n, std::in
   return nb::make_tuple(nb::cast(std::move(codes)), nb::cast(std::move(scales)), group);
 }
 
+// Memory for a prepared weight, or for one of each group.
+ImportedTensor make_prepared(const Tensor& codes) {
+  if (codes.rank() != 3)
+    return make(extent_of(codes, 0), extent_of(codes, 1), codes.dtype(), false);
+  const std::int64_t k = codes.extent(1), n = codes.extent(2);
+  const std::array shape{codes.extent(0), k, n};
+  const std::array strides{k * n, std::int64_t{1}, k};
+  ImportedTensor made = allocate(shape, codes.dtype(), Device::cpu(), strides);
+  made.base = nb::none();
+  return made;
+}
+
 // A prepared weight lies where it lay.
 nb::object prepare(nb::handle given, const std::optional<std::array<float, 16>>& table,
                    nb::handle kernel) {
@@ -117,8 +129,7 @@ nb::object prepare(nb::handle given, const std::optional<std::array<float, 16>>&
   const ImportedTensor here = is_on_cpu ? ImportedTensor{} : copied_to(codes, Device::cpu());
   ScaledOperand weight(is_on_cpu ? codes.view : here.view);
   if (table) weight.table = CodeTable{*table};
-  ImportedTensor made =
-      make(extent_of(codes.view, 0), extent_of(codes.view, 1), codes.view.dtype(), false);
+  ImportedTensor made = make_prepared(codes.view);
   if (kernel.is_none())
     prepare_operand(weight, made.view);
   else

@@ -187,8 +187,8 @@ class ScaledOperand:
 def prepare_operand(B: Any, kernel: Any | None = None) -> ScaledOperand:
     """A weight whose codes are reordered once for the kernels that will use it.
 
-    B: a ScaledOperand or a tensor, (K, N), of 4 or 8 bits; K is a multiple of 32, N of 32 (4 bits) or 16 (8 bits). kernel: the
-    result is for this kernel, which must take prepared elements; None: for any that does.
+    B: a ScaledOperand or a tensor, (K, N), or (G, K, N) with a weight for each group, of 4 or 8 bits; K is a multiple of 32, N of
+    32 (4 bits) or 16 (8 bits). kernel: the result is for this kernel, which must take prepared elements; None: for any that does.
 
     Returns an operand with the same scales, zero point and table, which it shares, and with codes of its own on the device of
     B's, in the order of the fragments that tensor cores take. It is a value of its own kind: get_kernels of its arguments lists

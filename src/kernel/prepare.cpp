@@ -30,7 +30,9 @@ void check_weight(const ScaledOperand& B) {
   const int bits = bit_width(codes.dtype());
   if (B.order != ElementOrder::strided)
     refuse_preparation("B", "elements in the order of their strides", "a prepared operand");
-  if (codes.rank() != 2) refuse_preparation("B", "rank 2, (K, N)", to_string(codes));
+  if (codes.rank() != 2 && codes.rank() != 3)
+    refuse_preparation("B", "rank 2, (K, N), or a weight for each group, (G, K, N)",
+                       to_string(codes));
   if (bits > 8 || bits == 6)
     refuse_preparation("B", "codes of 4 or 8 bits", std::string(name(codes.dtype())), "",
                        ErrorKind::unsupported);
@@ -38,7 +40,8 @@ void check_weight(const ScaledOperand& B) {
     refuse_preparation("B", "memory of the CPU", to_string(codes.device()),
                        "prepare it before it is copied");
   const int lines = abi::prepared_lines(bits);
-  if (codes.extent(0) % abi::prepared_k != 0 || codes.extent(1) % lines != 0)
+  const int k = codes.rank() - 2;
+  if (codes.extent(k) % abi::prepared_k != 0 || codes.extent(k + 1) % lines != 0)
     refuse_preparation("B",
                        fmt::format("K of a multiple of {} and N of {}", abi::prepared_k, lines),
                        to_string(codes), "pass the operand as it is", ErrorKind::unsupported);
@@ -46,15 +49,21 @@ void check_weight(const ScaledOperand& B) {
 
 void check_prepared_memory(const Tensor& codes, const Tensor& memory) {
   constexpr std::uintptr_t alignment = 16;
-  const bool has_shape = memory.rank() == 2 && std::ranges::equal(memory.shape(), codes.shape()) &&
-                         (memory.extent(0) <= 1 || memory.stride(0) == 1) &&
-                         (memory.extent(1) <= 1 || memory.stride(1) == codes.extent(0));
+  const bool is_stack = codes.rank() == 3;
+  const std::int64_t k = codes.extent(codes.rank() - 2), n = codes.extent(codes.rank() - 1);
+  const auto has_stride = [&](int from_last, std::int64_t stride) {
+    const int dimension = memory.rank() - from_last;
+    return memory.extent(dimension) <= 1 || memory.stride(dimension) == stride;
+  };
+  const bool has_shape = std::ranges::equal(memory.shape(), codes.shape()) && has_stride(2, 1) &&
+                         has_stride(1, k) && (!is_stack || has_stride(3, k * n));
   if (memory.dtype() != codes.dtype() || !has_shape || !memory.device().is_cpu() ||
       reinterpret_cast<std::uintptr_t>(memory.data()) % alignment != 0)
     refuse_preparation(
         "memory",
-        fmt::format("{} ({}, {}), strides (1, {}), aligned to 16 bytes, of the CPU",
-                    name(codes.dtype()), codes.extent(0), codes.extent(1), codes.extent(0)),
+        fmt::format("{} ({}{}, {}), strides ({}1, {}), aligned to 16 bytes, of the CPU",
+                    name(codes.dtype()), is_stack ? fmt::format("{}, ", codes.extent(0)) : "", k, n,
+                    is_stack ? fmt::format("{}, ", k * n) : "", k),
         to_string(memory));
 }
 
@@ -86,18 +95,35 @@ void copy_code(const void* from, std::int64_t from_index, void* to, std::int64_t
   byte = static_cast<std::uint8_t>((byte & ~(15 << place)) | code << place);
 }
 
+// A matrix of codes, whose first one is at `first` in the tensor's memory.
+struct CodeMatrix {
+  const Tensor& codes;
+  std::int64_t first;
+};
+
+void prepare_matrix(const CodeMatrix& from, const CodeMatrix& to, bool has_table) {
+  const int k_dimension = from.codes.rank() - 2;
+  const std::int64_t k = from.codes.extent(k_dimension);
+  const std::int64_t k_stride = from.codes.stride(k_dimension);
+  const std::int64_t column_stride = from.codes.stride(k_dimension + 1);
+  const int bits = bit_width(from.codes.dtype());
+  for (std::int64_t column = 0; column < from.codes.extent(k_dimension + 1); ++column)
+    for (std::int64_t row = 0; row < k; ++row)
+      copy_code(from.codes.data(), from.first + row * k_stride + column * column_stride,
+                to.codes.data(), to.first + abi::prepared_index(column, row, k, bits, has_table),
+                bits);
+}
+
 }  // namespace
 
 ScaledOperand prepare_operand(const ScaledOperand& B, const Tensor& memory) {
   check_weight(B);
   const Tensor& codes = B.quantized;
   check_prepared_memory(codes, memory);
-  const std::int64_t k = codes.extent(0);
-  const int bits = bit_width(codes.dtype());
-  for (std::int64_t column = 0; column < codes.extent(1); ++column)
-    for (std::int64_t row = 0; row < k; ++row)
-      copy_code(codes.data(), row * codes.stride(0) + column * codes.stride(1), memory.data(),
-                abi::prepared_index(column, row, k, bits, B.table.has_value()), bits);
+  const bool is_stack = codes.rank() == 3;
+  for (std::int64_t group = 0; group < (is_stack ? codes.extent(0) : 1); ++group)
+    prepare_matrix({codes, is_stack ? group * codes.stride(0) : 0},
+                   {memory, is_stack ? group * memory.stride(0) : 0}, B.table.has_value());
   ScaledOperand prepared = B;
   prepared.quantized = memory;
   prepared.order = ElementOrder::fragments;

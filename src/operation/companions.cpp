@@ -86,6 +86,12 @@ void check_table(const OperandCompanions& companions, bool is_a, DType dtype) {
 
 bool varies(const CompanionType& scale) noexcept { return !is_of_sums(scale); }
 
+// True if groups divide the operand's rows or k: each has a part of one matrix.
+bool is_divided(const std::optional<Groups>& groups, bool is_a) noexcept {
+  return groups &&
+         (groups->ragged == Ragged::k || groups->ragged == (is_a ? Ragged::m : Ragged::n));
+}
+
 // Prepared elements are permuted within packed memory, in whole fragments, whose first one begins
 // at 16 bytes.
 void check_order(const GemmProblem& problem, bool is_a) {
@@ -97,13 +103,19 @@ void check_order(const GemmProblem& problem, bool is_a) {
            std::string(gemmery::name(matrix.dtype)), "", ErrorKind::unsupported);
   const std::int64_t rows = is_a ? problem.m : problem.n;
   const std::int64_t whole = abi::prepared_lines(bits);
-  if (problem.groups || rows % whole != 0 || problem.k % abi::prepared_k != 0)
+  if (is_divided(problem.groups, is_a))
     refuse(name,
-           fmt::format("a multiple of {} {} and of {} along k in the order of fragments, without "
-                       "groups",
-                       whole, is_a ? "rows" : "columns", abi::prepared_k),
-           problem.groups ? "groups" : fmt::format("{} and {}", rows, problem.k),
-           "pass the operand as it was", ErrorKind::unsupported);
+           fmt::format("elements in the order of their strides where groups divide {}",
+                       problem.groups->ragged == Ragged::k ? "K"
+                       : is_a                              ? "its rows"
+                                                           : "its columns"),
+           "prepared ones", "pass the operand as it was", ErrorKind::unsupported);
+  if (rows % whole != 0 || problem.k % abi::prepared_k != 0)
+    refuse(name,
+           fmt::format("a multiple of {} {} and of {} along k in the order of fragments", whole,
+                       is_a ? "rows" : "columns", abi::prepared_k),
+           fmt::format("{} and {}", rows, problem.k), "pass the operand as it was",
+           ErrorKind::unsupported);
   const std::int64_t along = is_a ? matrix.column_stride : matrix.row_stride;
   const std::int64_t across = is_a ? matrix.row_stride : matrix.column_stride;
   if ((problem.k > 1 && along != 1) || (rows > 1 && across != problem.k) || matrix.has_pointers() ||

@@ -216,8 +216,14 @@ void IndexedGroup::store() const {
   for (const Copy& copy : results_) {
     const IndexedLines from = lines_of(copy.view, ragged_);
     const IndexedLines to = lines_of(copy.source, ragged_);
-    for (std::size_t line = 0; line < written_.size(); ++line)
-      copy_line(to, written_[line], from, static_cast<std::int64_t>(line));
+    const bool shares_bytes = is_packed(copy.view.dtype());
+    for (std::size_t line = 0; line < written_.size(); ++line) {
+      const auto own = static_cast<std::int64_t>(line);
+      if (shares_bytes)
+        copy_packed_line(copy.source, written_[line], copy.view, own, ragged_);
+      else
+        copy_line(to, written_[line], from, own);
+    }
   }
 }
 

@@ -139,6 +139,18 @@ void check_operand_type(std::string_view operand, DType dtype) {
 
 namespace {
 
+// A byte of out is of one group.
+void check_packed_out_of_groups(const GemmProblem& problem, const std::string& type) {
+  if (!problem.groups) return;
+  const Groups& groups = *problem.groups;
+  if (groups.share_tensors() && groups.ragged == Ragged::n)
+    refuse("out", "elements of whole bytes where groups divide columns", type,
+           "let them divide rows", ErrorKind::unsupported);
+  if (groups.outside == OutsideGroups::zero)
+    refuse("outside", "untouched beside results of " + type, "zero", "fill out with zeros before",
+           ErrorKind::unsupported);
+}
+
 // Two elements of out are a byte, which one thread stores.
 void check_packed_out(const GemmProblem& problem) {
   const std::int64_t whole = whole_elements(problem.out.dtype);
@@ -148,9 +160,9 @@ void check_packed_out(const GemmProblem& problem) {
     refuse("out", "an epilogue's program for results of " + type,
            type + " with the default program",
            "scale the accumulators to the type's range: D = accum * scale", ErrorKind::unsupported);
-  if (problem.groups || problem.convolution)
-    refuse("out", "elements of whole bytes with groups or a convolution", type, "",
-           ErrorKind::unsupported);
+  if (problem.convolution)
+    refuse("out", "elements of whole bytes in a convolution", type, "", ErrorKind::unsupported);
+  check_packed_out_of_groups(problem, type);
   if (problem.out.column_stride != 1 && problem.n > 1)
     refuse("out", "adjacent columns of results of " + type,
            "a distance of " + std::to_string(problem.out.column_stride), "store it row by row",

@@ -297,6 +297,20 @@ TEST_F(QuantisedRows, row_47_random_problems_on_the_cpu) {
       }
 }
 
+TEST_F(QuantisedRows, row_48_random_groups_with_results_of_e2m1) {
+  for (const char* const form :
+       {"ends=i32", "gather=i32/of=50", "scatter=i64/of=200", "masked=i32", "ragged=k"}) {
+    const ProblemLine problem = parse_problem(fmt::format(
+        "grouped_gemm {}x{}x{} groups={} {} a=bf16 out=e2m1 acc=f32 epilogue=\"scale = "
+        "cast(block_amax(accum, 1, 16) / 6, e4m3, saturate); D = accum / scale\" "
+        "scale=e4m3:swizzled",
+        1 + random_() % 90, 2 + 2 * (random_() % 40), 1 + random_() % 70, 1 + random_() % 7, form));
+    const auto kernels = get_kernels(problem.problem, device_info(Device::cpu()));
+    ASSERT_FALSE(kernels.empty());
+    for (const Kernel& kernel : kernels) expect_by(problem, kernel, Device::cpu());
+  }
+}
+
 TEST_F(QuantisedRows, row_48_random_problems_with_results_of_e2m1) {
   for (int round = 0; round < 3; ++round) {
     const std::string m = std::to_string(1 + random_() % 60);
@@ -461,6 +475,10 @@ TEST_F(QuantisedRows, refusals_name_what_does_not_fit) {
       "grouped_gemm 64x64x64 groups=2 outside=zero a=bf16 epilogue=\"s = block_amax(accum, 1, 32); "
       "D = accum / s\" s=f32:swizzled",
       "fill the scales with zeros before");
+  expect("grouped_gemm 64x64x64 groups=2 ragged=n a=f32 out=e2m1 epilogue=\"D = accum * 2\"",
+         "where groups divide columns");
+  expect("grouped_gemm 64x64x64 groups=2 outside=zero a=f32 out=e2m1 epilogue=\"D = accum * 2\"",
+         "fill out with zeros before");
   expect("gemm 64x64x64 a=f32 out=e2m1:c epilogue=\"D = accum * 2\"", "adjacent columns");
 }
 

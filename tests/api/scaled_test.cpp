@@ -159,8 +159,8 @@ struct Prepared {
 };
 
 TEST_F(ScaledGemm, prepared_weights_give_equal_results_and_other_kernels) {
-  for (const DType dtype : {DType::int4, DType::uint4, DType::float4_e2m1fn, DType::int8,
-                            DType::float8_e4m3fn})
+  for (const DType dtype :
+       {DType::int4, DType::uint4, DType::float4_e2m1fn, DType::int8, DType::float8_e4m3fn})
     for (const bool has_table : {false, true}) {
       if (has_table && dtype != DType::uint4) continue;
       Owned a = operand(DType::float32, 7, 64);
@@ -178,9 +178,8 @@ TEST_F(ScaledGemm, prepared_weights_give_equal_results_and_other_kernels) {
       const Kernel of_plain = get_kernels(before).front();
       const Kernel of_prepared = get_kernels(after).front();
       of_plain.run(before, {.stream = Stream::cpu()});
-      expect_exact(after, out, [&](std::int64_t m, std::int64_t n) {
-        return expected.get(m * 96 + n);
-      });
+      expect_exact(after, out,
+                   [&](std::int64_t m, std::int64_t n) { return expected.get(m * 96 + n); });
       // Each refuses the other's operand.
       EXPECT_NE(of_plain.supports(after).error().find("prepared"), std::string::npos);
       EXPECT_NE(of_prepared.supports(before).error().find("prepare_operand"), std::string::npos);
@@ -192,6 +191,42 @@ TEST_F(ScaledGemm, prepared_weights_give_equal_results_and_other_kernels) {
                     .find("takes a prepared B"),
                 std::string::npos);
     }
+}
+
+// Each group's weight is what a single one is, and its results are equal; groups may be empty.
+TEST_F(ScaledGemm, row_57_prepared_weights_of_groups_are_those_of_one) {
+  constexpr std::int64_t groups = 3, k = 64, n = 96, total = 13;
+  const std::array<std::int32_t, groups> ends{5, 5, 12};
+  for (const DType dtype : {DType::int4, DType::float8_e4m3fn}) {
+    Owned a = operand(DType::float32, total, k), codes = operand(dtype, groups * k, n);
+    Owned scale = scales(DType::float32, groups * 2, n);
+    alignas(16) std::array<std::byte, groups * k * n> memory{}, single{};
+    const ScaledOperand plain(Tensor(codes.view().data(), dtype, {groups, k, n}),
+                              {{Tensor(scale.view().data(), DType::float32, {groups, 2, n}),
+                                scale_block::groups_of(32), strided}});
+    const Tensor stack(memory.data(), dtype, {groups, k, n}, {k * n, 1, k});
+    const ScaledOperand prepared = prepare_operand(plain, stack);
+    for (std::int64_t group = 0; group < groups; ++group) {
+      const std::int64_t at = storage_bytes(dtype, group * k * n);
+      prepare_operand(
+          Tensor(static_cast<const std::byte*>(codes.view().data()) + at, dtype, {k, n}),
+          Tensor(single.data(), dtype, {k, n}, {1, k}));
+      EXPECT_TRUE(std::equal(single.begin(), single.begin() + storage_bytes(dtype, k * n),
+                             memory.begin() + at));
+    }
+    Owned out(DType::float32, {total, n}), expected(DType::float32, {total, n});
+    const auto arguments = [&](const ScaledOperand& weight, const Owned& result) {
+      return GroupedGemmArguments(ScaledOperand(a.view()), weight, result.view(), DType::float32,
+                                  {.sizes = std::span<const std::int32_t>(ends)})
+          .as_gemm();
+    };
+    get_kernels(arguments(plain, expected))
+        .front()
+        .run(arguments(plain, expected), {.stream = Stream::cpu()});
+    expect_exact(arguments(prepared, out), out, [&](std::int64_t row, std::int64_t column) {
+      return expected.get(row * n + column);
+    });
+  }
 }
 
 TEST_F(ScaledGemm, weights_that_have_no_whole_fragments_are_not_prepared) {
@@ -208,8 +243,7 @@ TEST_F(ScaledGemm, weights_that_have_no_whole_fragments_are_not_prepared) {
             std::string::npos);
   EXPECT_NE(refusal(prepare_operand(weight.plain(), weight.view())).find("a prepared operand"),
             std::string::npos);
-  EXPECT_NE(refusal(Tensor(codes.data(), DType::int4, {64, 64})).find("memory"),
-            std::string::npos);
+  EXPECT_NE(refusal(Tensor(codes.data(), DType::int4, {64, 64})).find("memory"), std::string::npos);
 }
 
 // S3 for random blocks of both operands, in types of all kinds.

@@ -146,3 +146,18 @@ def test_matmul_takes_operands_with_scales(rng):
     with pytest.raises(TypeError, match="out_dtype"):
         gemmery.matmul(*both)
     assert (gemmery.matmul(*both, out_dtype="float32") == (q.T * row.T).astype(np.float32) @ (q * row)).all()
+
+
+def test_weights_of_groups_are_prepared_together(rng):
+    x, q, scale = integers(rng, 9, 64), integers(rng, 3, 64, 32), powers(rng, 3, 2, 32)
+    ends = np.array([4, 4, 9], np.int32)
+    x = x.astype(np.float32)
+    B = gemmery.ScaledOperand(q, scale, (1, 32), swizzle="strided")
+    prepared = gemmery.prepare_operand(B)
+    assert prepared.is_prepared and not B.is_prepared
+    out = np.empty((9, 32), np.float32)
+    args = gemmery.GroupedGemmArguments(x, prepared, out, offsets=ends)
+    assert "order_b=fragments" in args.problem
+    weights = q * np.repeat(scale, 32, 1)
+    exact = np.concatenate([x[:4] @ weights[0], x[4:] @ weights[2]])
+    run_all(args, out, exact)

@@ -79,8 +79,8 @@ std::string draw_codes(std::mt19937_64& random, bool is_for_sm80) {
   const std::string number = one_of({"bf16", "f16"});
   const std::string code = one_of({"s4", "u4", "s8", "u8", "e2m1", "e4m3", "e5m2"});
   const bool is_whole = is_integer(code);
-  const bool is_grouped = is_for_sm80 && draw(0, 1) == 0;
-  const bool is_prepared = is_for_sm80 && !is_grouped && draw(0, 2) == 0;
+  const bool is_grouped = draw(0, 1) == 0;
+  const bool is_prepared = is_for_sm80 && draw(0, 2) == 0;
   const bool has_table = is_for_sm80 && code == "u4" && draw(0, 1) == 0;
   const int k = 32 * draw(1, 10);
   std::string text = std::to_string(draw(1, 130)) + "x" +

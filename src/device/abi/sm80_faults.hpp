@@ -127,11 +127,12 @@ constexpr bool can_group_codes(const Sm80Design& design) {
   return is_found && !design.has_indices && !design.clears_outside;
 }
 
-/// True if warps have whole loads of prepared codes, copied by 16 bytes.
+/// True if warps have whole loads of prepared codes, copied by 16 bytes. Groups divide the other
+/// operand.
 GEMMERY_HOST_DEVICE
 constexpr bool accepts_prepared(const Sm80Design& design) {
   if (!design.scales.is_prepared) return true;
-  if (!is_mixed(design) || design.groups != GroupSchedule::none) return false;
+  if (!is_mixed(design)) return false;
   const bool is_a = decodes_a(design);
   const int lines = prepared_lines(bits_of(is_a ? design.a : design.b));
   const int vector_bytes = is_a ? design.a_vector_bytes : design.b_vector_bytes;

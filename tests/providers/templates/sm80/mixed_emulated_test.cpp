@@ -160,9 +160,11 @@ TEST_F(Sm80Scaled, row_55_nf4_is_verified_with_its_numbers) {
   }
 }
 
-// Lines of random problems with prepared codes of all types, in A and in B.
-TEST_F(Sm80Scaled, prepared_weights_are_right_in_every_tile) {
-  for (int count = 0; count < (is_soak() ? 120 : 3); ++count) {
+// Lines of random problems with prepared codes of all types, in A and in B, of one weight or of one
+// for each group.
+TEST_F(Sm80Scaled, row_57_prepared_weights_are_right_in_every_tile) {
+  for (int count = 0; count < (is_soak() ? 120 : 4); ++count) {
+    const bool is_grouped = count % 2 == 1;
     const bool is_a = draw(0, 3) == 0;
     const std::string code = one_of({"s4", "u4", "e2m1", "s8", "u8", "e4m3", "e5m2"});
     const bool is_whole = code.starts_with('s') || code.starts_with('u');
@@ -176,9 +178,14 @@ TEST_F(Sm80Scaled, prepared_weights_are_right_in_every_tile) {
              : "") +
         (has_table ? " table_" + name + "=nf4." + half : "") + " order_" + name + "=fragments";
     const int lines = 32 * draw(1, 5), others = draw(1, 70);
-    const ProblemLine line = parse_problem(fmt::format(
-        "gemm {}x{}x{} a={} b={}:c{} out={}", is_a ? lines : others, is_a ? others : lines,
-        32 * draw(1, 9), is_a ? code : half, is_a ? half : code, scales, one_of({"f32", "bf16"})));
+    const std::string groups =
+        is_grouped ? fmt::format(" groups={}{} {}", draw(1, 7), is_a ? " ragged=n" : "",
+                                 one_of({"ends=i32", "counts=i64", "masked=i32"}))
+                   : "";
+    const ProblemLine line = parse_problem(
+        fmt::format("{} {}x{}x{}{} a={} b={}:c{} out={}", is_grouped ? "grouped_gemm" : "gemm",
+                    is_a ? lines : others, is_a ? others : lines, 32 * draw(1, 9), groups,
+                    is_a ? code : half, is_a ? half : code, scales, one_of({"f32", "bf16"})));
     const Device device = parse_device(one_of({"emulated:a100", "emulated:h200"})).value();
     std::vector<RankedKernel> kernels = get_kernels(line.problem, device_info(device));
     std::erase_if(kernels, [](const Kernel& one) { return one.family().name() != "sm80"; });
