@@ -4,6 +4,7 @@
 // is needed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <gemmery/discovery.hpp>
 #include <gemmery/error.hpp>
 
 #include <array>
@@ -96,6 +97,15 @@ TEST_F(Sm90OperandPartCubins, spill_nothing_and_hold_the_instructions_of_their_d
                            for (std::int64_t index = begin; index < end; ++index)
                              visit(kernels[static_cast<std::size_t>(index)]);
                          });
+}
+
+// Sixteen parts were requested at a time, which spilled 24 bytes.
+TEST_F(Sm90OperandPartCubins, of_five_blocks_of_rows_and_few_columns_spill_nothing) {
+  const auto kernel = find_kernel(
+      "sm90v7_gemm_f32r16_f32r16_f32c16_acc-f32_wgmma-bf16x9_320x32x32_2x1_parallel3_coop_m8_s3");
+  ASSERT_TRUE(kernel);
+  for (const std::string& fault : find_resource_faults(*kernel, compile_sm90(*kernel).usage))
+    ADD_FAILURE() << fault;
 }
 
 }  // namespace
