@@ -132,6 +132,11 @@ bool has_room_for_copies(const abi::Sm80Design& design) noexcept {
   if ((design.has_indices || design.clears_outside || is_wgrad) && words >= 128 &&
       design.a == abi::DType::float32 && abi::k_steps(design) > 2)
     return false;
+  // 16 bytes of tf32's 128x64x32 in three dimensions, with chunks of A in parts beside whole ones
+  // of B. Other tiles serve.
+  if (is_wgrad && design.dimensions == 3 && words >= 64 && design.a == abi::DType::float32 &&
+      abi::k_steps(design) > 2 && design.a_vector_bytes < design.b_vector_bytes)
+    return false;
   if (abi::is_mixed(design)) return true;
   if (has_elements && abi::bytes_of(design.a) == 1 && words >= 128) return false;
   if (abi::is_float8(design.a) && (words >= 64 && (abi::k_steps(design) > 2 || has_elements)))
