@@ -38,8 +38,8 @@ std::string find_conv_failure(const GemmProblem& problem) {
 
 std::string find_size_failure(const GemmProblem& problem) {
   if (problem.groups->have_indices() && !check_without_blocks(problem.epilogue))
-    return "groups: expected elements in their groups' order beside reductions of blocks, got "
-           "indices";
+    return "epilogue: expected a program without reductions of blocks where groups have indices, "
+           "got one with";
   if (operation::has_companions(problem) &&
       (problem.groups->are_on_host || problem.groups->have_indices()))
     return "groups: expected sizes in device memory, and elements in their groups' order, beside "
