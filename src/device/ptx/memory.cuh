@@ -132,11 +132,6 @@ __device__ inline Registers<bytes> ld_global(const void* address) {
   return value;
 }
 
-/// Prefetches the line of an address into L2.
-__device__ inline void prefetch_global_l2(const void* address) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
-}
-
 /// Loads if `number` > `bound`; otherwise returns `otherwise` and reads nothing. There is no
 /// branch, and the comparison is in the statement: many of them in a row compile several times
 /// faster.
