@@ -4,7 +4,7 @@
 // lists. No cache is read or written, and no device is needed. To measure on two cores of an idle
 // machine: taskset -c 0,1 compile_times. Usage: compile_times [DRAWN] [JOBS] [SEED [FAMILY NAME]],
 // with JOBS compilations at a time. With FAMILY (sm90 or sm80) and NAME only kernels of the family
-// that have NAME in their names are drawn.
+// that have NAME in their names are drawn; with ^WORD|WORD only those that have none of the words.
 #include <gemmery/gemmery.hpp>
 
 #include <fmt/format.h>
@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <random>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,15 +44,25 @@ struct Sample {
   std::string_view name;
 
   Target target() const { return family == "sm90" ? hopper : ampere; }
+  bool has(const Kernel& kernel) const {
+    return kernel.family().name() == family &&
+           (name.starts_with('^') ? has_none(kernel.name(), name.substr(1))
+                                  : kernel.name().find(name) != std::string::npos);
+  }
+
+ private:
+  static bool has_none(std::string_view text, std::string_view words) {
+    return std::ranges::none_of(words | std::views::split('|'), [&](const auto& word) {
+      return text.find(std::string_view(word.begin(), word.end())) != std::string_view::npos;
+    });
+  }
 };
 
 std::vector<Kernel> list_kernels(const Sample& sample) {
   std::vector<Kernel> kernels;
   for_each_kernel(
       [&](const Kernel& kernel) {
-        if (kernel.family().name() == sample.family &&
-            kernel.name().find(sample.name) != std::string::npos)
-          kernels.push_back(kernel);
+        if (sample.has(kernel)) kernels.push_back(kernel);
       },
       {.metadata = {}, .target = sample.target(), .providers = {"templates"}});
   return kernels;
@@ -139,7 +150,10 @@ int main(int count, char** words) {
   const std::uint64_t seed = count > 3 ? std::strtoull(words[3], nullptr, 10) : 90;
   fmt::print("{} at a time, seed {}\n", jobs, seed);
   gemmery::Sample sample;
-  if (count > 5) sample = {.family = words[4], .name = words[5]};
+  if (count > 5) {
+    sample.family = words[4];
+    sample.name = words[5];
+  }
   const std::vector<gemmery::Kernel> all = gemmery::list_kernels(sample);
   if (count <= 5) {
     std::vector<gemmery::Kernel> largest;

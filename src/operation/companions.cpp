@@ -305,7 +305,7 @@ CompanionView view_companion(const Given& given) {
   check_memory(given.name, view);
   return {{.block = settle_block(block, layout, given.extents),
            .layout = layout,
-           .values = matrix_type(view)},
+           .values = spelled_matrix_type(view)},
           view};
 }
 

@@ -103,6 +103,12 @@ MatrixType matrix_type(const Tensor& view) noexcept {
   return aligned_as(view, normalize(strides_of(view), extents_of(view)));
 }
 
+MatrixType spelled_matrix_type(const Tensor& view) noexcept {
+  MatrixExtents extents = extents_of(view);
+  extents.batch = std::max<std::int64_t>(extents.batch, 1);
+  return aligned_as(view, normalize(strides_of(view), extents));
+}
+
 MatrixType normalize_reduced(MatrixType matrix, const MatrixExtents& own) noexcept {
   const auto& [batch, rows, columns] = own;
   if (batch != 0 && rows != 0 && columns != 0) return normalize(matrix, own);

@@ -42,6 +42,8 @@ Tensor with_strides(const Tensor& tensor, const std::array<std::int64_t, 3>& sha
 
 // The matrix of a view of rank 3 (batch, rows, columns).
 MatrixType matrix_type(const Tensor& view) noexcept;
+// The same of scales, whose strides in no matrices are those in one, as lines spell them.
+MatrixType spelled_matrix_type(const Tensor& view) noexcept;
 
 // The same for a reduction's result, whose `own` extents are 1 along reduced directions. Its
 // strides show which of out's extents it has, even if out has no elements: only strides of extents

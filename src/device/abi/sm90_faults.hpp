@@ -137,7 +137,7 @@ constexpr bool is_split(const Sm90Design& design) {
 
 /// The registers of a consumer for its accumulators. With 512 threads a kernel starts with 128
 /// registers each, of which one wgmma may not fill more than 96 (ptxas 13.0, C7602), and 80 spill
-/// with a C and the accumulators of other blocks. Otherwise these spill (ptxas 13.0):
+/// with a C, or codes, and the accumulators of other blocks. Otherwise these spill (ptxas 13.0):
 ///
 ///   with C, in turns           2 to 5 registers at 208 accumulators, 15 at 192 pairs in float16
 ///   with C, clusters along n   7 at 192, not in turns
@@ -179,7 +179,7 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
     // 1 register spills with 96 accumulators if both operands are transposed as well.
     if (narrows_c && design.a_by_registers && transposes_b(design) && !is_promoted(design))
       return 88;
-    return design.has_c && design.split_k > 1 ? 72 : 96;
+    return design.split_k > 1 && (design.has_c || decodes_a(design)) ? 72 : 96;
   }
   const bool takes_turns = abi::takes_turns(design);
   if (splits_operands(design.math)) return design.has_c ? 160 : takes_turns ? 176 : 192;

@@ -26,19 +26,15 @@ class ThreadStore {
   __device__ __forceinline__ ThreadStore(const abi::Sm90Params& params, unsigned lane)
       : params_(params), lane_(lane) {}
 
-  /// Stores element by element, for rows of out that end within 16 bytes.
+  /// Stores element by element, for rows of out that end within 16 bytes. Three consumers and more
+  /// have few registers: the operands of one statement, which are all there at once, spilled 4 to
+  /// 12 bytes.
   __device__ __forceinline__ void store_by_elements(unsigned source,
                                                     const OutputPlace& corner) const {
-    constexpr int element_bytes = abi::bytes_of(design.out);
-    static_assert(abi::sm90_warp_rows == 16);
-    const MatrixStart start = start_of(corner.batch);
-    const abi::Int64 row_stride = params_.out_rows.row_stride;
-    const Ends ends = ends_at(corner);
-    ptx::store_elements<element_bytes, columns>(
-        source,
-        start.address + (start.elements + corner.row * row_stride + corner.column) * element_bytes,
-        row_stride * element_bytes, static_cast<int>(ends.row - corner.row),
-        static_cast<int>(ends.column - corner.column), lane_);
+    if constexpr (abi::consumer_count(design) >= 3)
+      store_in_loop(source, corner);
+    else
+      store_in_statement(source, corner);
   }
 
   /// Stores vectors to rows of out that are aligned to `out_access` bytes. Lanes of a warp store
@@ -121,6 +117,39 @@ class ThreadStore {
   }
 
  private:
+  __device__ __forceinline__ void store_in_statement(unsigned source,
+                                                     const OutputPlace& corner) const {
+    constexpr int element_bytes = abi::bytes_of(design.out);
+    static_assert(abi::sm90_warp_rows == 16);
+    const MatrixStart start = start_of(corner.batch);
+    const abi::Int64 row_stride = params_.out_rows.row_stride;
+    const Ends ends = ends_at(corner);
+    ptx::store_elements<element_bytes, columns>(
+        source,
+        start.address + (start.elements + corner.row * row_stride + corner.column) * element_bytes,
+        row_stride * element_bytes, static_cast<int>(ends.row - corner.row),
+        static_cast<int>(ends.column - corner.column), lane_);
+  }
+
+  __device__ __forceinline__ void store_in_loop(unsigned source, const OutputPlace& corner) const {
+    constexpr unsigned element_bytes = abi::bytes_of(design.out);
+    const MatrixStart start = start_of(corner.batch);
+    char* const first = start.address + (start.elements + corner.column) * element_bytes;
+    const Ends ends = ends_at(corner);
+#pragma unroll 1
+    for (unsigned element = lane_; element < abi::sm90_warp_rows * columns; element += 32) {
+      const unsigned row = element / columns;
+      const unsigned column = element % columns;
+      if (corner.row + row >= ends.row || corner.column + column >= ends.column) continue;
+      const unsigned byte = column * element_bytes;
+      const unsigned bits =
+          ptx::ld_shared<element_bytes>(source + swizzled_chunk<pitch>(row, byte / 16) + byte % 16);
+      ptx::st_global<element_bytes>(
+          first + ((corner.row + row) * params_.out_rows.row_stride + column) * element_bytes,
+          {{bits}});
+    }
+  }
+
   static constexpr int columns = abi::staging_columns(design);
   static constexpr unsigned pitch = abi::staging_pitch_bytes(design);
 

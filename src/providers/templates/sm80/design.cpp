@@ -132,6 +132,13 @@ bool has_room_for_copies(const abi::Sm80Design& design) noexcept {
   if ((design.has_indices || design.clears_outside || is_wgrad) && words >= 128 &&
       design.a == abi::DType::float32 && abi::k_steps(design) > 2)
     return false;
+  // 100 to 330 bytes of tf32's 128x128x16 and 256x128x16 with an index for each chunk of less than
+  // 16 bytes, and 4 where zeros are stored outside of groups. Smaller tiles serve.
+  const bool has_small_chunks =
+      design.a_vector_bytes < 16 && (design.has_indices || design.b_vector_bytes < 16);
+  if ((design.has_indices || design.clears_outside) && words >= 128 &&
+      design.a == abi::DType::float32 && has_small_chunks)
+    return false;
   // 16 bytes of tf32's 128x64x32 in three dimensions, with chunks of A in parts beside whole ones
   // of B. Other tiles serve.
   if (is_wgrad && design.dimensions == 3 && words >= 64 && design.a == abi::DType::float32 &&
