@@ -334,13 +334,9 @@ double WarpSpecializedModel::time_consumers(const WarpSpecializedTerms& design,
   if (design.promoted_sums > 0) {
     const double of_sum = constants_.promotion_clocks_per_sum +
                           constants_.scale_clocks_per_sum * design.scale_products;
-    const double of_scales =
-        design.is_scaled
-            ? constants_.scaled_stage_clocks + constants_.decoded_row_clocks * design.decoded_rows
-            : 0;
     const double promotion =
         design.promotions * (constants_.promotion_clocks + of_sum * design.promoted_sums) +
-        of_scales;
+        (design.is_scaled ? constants_.scaled_stage_clocks + decoding : 0);
     clocks = std::max(clocks, products * design.consumer_share + promotion);
   }
   if (design.transposed_kib > 0) {

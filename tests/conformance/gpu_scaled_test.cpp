@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // On a GPU: random problems with scales, codes, quantised results and programs of operands. Their
 // kernels are made for problems, and the list of all kernels, from which conformance draws, lacks
-// them. GEMMERY_SOAK=1 runs 4,000 problems of each kind by 500 kernels.
+// them. GEMMERY_SOAK=1 runs up to 5,000 problems of each kind by 500 kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>

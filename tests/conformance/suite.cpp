@@ -85,8 +85,8 @@ bool stands_for(const Kernel& listed, const Kernel& kernel, bool is_supported) {
   // A kernel with more rows than the problem supports it, one with fewer does not.
   const bool picks_rows = is_supported && !kernel.metadata().design_value("rows").empty();
   const auto is_left_out = [&](const DesignField& field) {
-    return is_picked(field) || (picks_tile && field.name == "tile") ||
-           (picks_rows && (field.name == "rows" || field.name == "tile"));
+    return is_picked(field) || (picks_rows && field.name == "rows") ||
+           ((picks_tile || picks_rows) && field.name == "tile");
   };
   std::erase_if(theirs, is_left_out);
   std::erase_if(ours, is_left_out);
