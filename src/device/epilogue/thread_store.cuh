@@ -31,7 +31,7 @@ class ThreadStore {
   /// 12 bytes.
   __device__ __forceinline__ void store_by_elements(unsigned source,
                                                     const OutputPlace& corner) const {
-    if constexpr (abi::consumer_count(design) >= 3)
+    if constexpr (abi::consumer_count(design) >= 3 || abi::held_registers(design) > 160)
       store_in_loop(source, corner);
     else
       store_in_statement(source, corner);
