@@ -320,12 +320,12 @@ struct RegisterBudget {
 
 /// 40/232 for two consumers, 24/240 if accumulators fill 200 registers or more (with 40/232,
 /// 256x208 spills, and 320x160 with C; ptxas 13.0), 32/160 for three. 56/224 and 56/152 where the
-/// producer's warpgroup clears what is outside of groups (8 to 76 bytes spilled with 40 and 32), or
-/// loads scales.
+/// producer's warpgroup clears what is outside of groups (8 to 76 bytes spilled with 40 and 32),
+/// loads scales, or walks phases or padded taps (8 spilled).
 GEMMERY_HOST_DEVICE
 constexpr RegisterBudget register_budget(const Sm90Design& design) {
   if (consumer_count(design) == 1) return {.producer = 0, .consumer = 0};
-  if (design.clears_outside || has_scales(design))
+  if (design.clears_outside || has_scales(design) || design.has_phases || design.has_tap_columns)
     return {.producer = 56, .consumer = consumer_count(design) == 3 ? 152 : 224};
   if (consumer_count(design) == 3) return {.producer = 32, .consumer = 160};
   if (held_registers(design) >= 200) return {.producer = 24, .consumer = 240};
@@ -346,6 +346,13 @@ constexpr int registers_beside_sums(const Sm90Design& design) {
 GEMMERY_HOST_DEVICE
 constexpr bool has_room_beside_sums(const Sm90Design& design) {
   return registers_beside_sums(design) >= 72;
+}
+
+/// True if they are enough for a program of codes whose threads read full tensors: 80 to 600 bytes
+/// spilled beside 128 accumulators (ptxas 13.0).
+GEMMERY_HOST_DEVICE
+constexpr bool has_room_to_read(const Sm90Design& design) {
+  return !decodes_a(design) || held_registers(design) <= 112;
 }
 
 /// True if the default program may prefetch C into L2 during the mainloop. Not with more

@@ -150,16 +150,21 @@ constexpr bool is_split(const Sm90Design& design) {
 ///                              carried them; 5 at 192 in turns with a C, 4 in clusters; operands
 ///                              of 8 bits 6 to 12 at 192, 1 to 6 at 128 of one consumer, 4 at 64 of
 ///                              three with a C; transposed ones of 32 bits 9 at 128, 38 at 144, 220
-///                              at 96 and 22 at 64 of three; of codes none at 128
+///                              at 96 and 22 at 64 of three; of codes none at 128; float32 split
+///                              into parts 3 to 5 at 128 of one consumer, 3 to 10 of two in bf16x3
+///   phases, padded taps        3 to 34 at 192
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_parts(const Sm90Design& design) {
   if (design.split == SplitMode::none) return 208;
   if (decodes_a(design)) return 128;
   if (design.accumulator == DType::float16) return 128;
-  if (splits_operands(design.math)) return consumers_per_tile(design) == 3 ? 64 : 128;
+  const bool is_alone = consumer_count(design) == 1;
+  if (splits_operands(design.math)) {
+    if (consumers_per_tile(design) == 3) return 64;
+    return is_alone || design.math == MmaMath::bf16x3 ? 112 : 128;
+  }
   const bool transposes =
       is_transposed(design.a, design.a_major) || is_transposed(design.b, design.b_major);
-  const bool is_alone = consumer_count(design) == 1;
   const bool are_three = consumers_per_tile(design) == 3;
   switch (bytes_of(design.b)) {
     case 1:
@@ -216,11 +221,12 @@ constexpr int most_registers_beside_transposition(const Sm90Design& design) {
 /// spill at 96 and more, 108 to 860 at 64 of three consumers; with operands of 8 bits and a C up to
 /// 460 at 128, transposed ones 44 at 96 and 60 at 64 of three; without a C transposed ones 8 at 112
 /// and 84 at 128, promoted ones 32 at 192, and integers 4 at 64 of three in clusters of four. Of
-/// codes 792 spill at 160 with a C.
+/// codes 792 spill at 160 with a C, 40 to 92 at 128 in two blocks of rows; of float16 pairs 24 at
+/// 96 if out has 8 bits.
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_cluster_parts(const Sm90Design& design) {
   if (design.split_k == 1 || splits_operands(design.math)) return 208;
-  if (decodes_a(design)) return design.has_c ? 112 : 128;
+  if (decodes_a(design)) return design.has_c || blocks_per_consumer(design) > 1 ? 112 : 128;
   const bool transposes =
       is_transposed(design.a, design.a_major) || is_transposed(design.b, design.b_major);
   const bool are_three = consumers_per_tile(design) == 3;
@@ -235,7 +241,7 @@ constexpr int most_registers_beside_cluster_parts(const Sm90Design& design) {
     case 4:
       return !transposes ? 208 : are_three ? 48 : 80;
     default:
-      return 208;
+      return design.accumulator == DType::float16 && bytes_of(design.out) == 1 ? 80 : 208;
   }
 }
 
@@ -265,13 +271,19 @@ constexpr int most_registers_beside_scales(const Sm90Design& design) {
   return blocks_per_consumer(design) > 1 && has_more ? 112 : 128;
 }
 
+/// The limit where consumers store pixels of a phase, or the columns of padded taps.
+GEMMERY_HOST_DEVICE
+constexpr int most_registers_beside_pixels(const Sm90Design& design) {
+  return design.has_phases || design.has_tap_columns ? 160 : 208;
+}
+
 GEMMERY_HOST_DEVICE
 constexpr int most_accumulator_registers(const Sm90Design& design) {
   int most = most_registers_beside_stores(design);
   for (const int registers :
        {most_registers_beside_parts(design), most_registers_beside_transposition(design),
         most_registers_beside_cluster_parts(design), most_registers_beside_both_parts(design),
-        most_registers_beside_scales(design)})
+        most_registers_beside_scales(design), most_registers_beside_pixels(design)})
     if (registers < most) most = registers;
   return most;
 }
@@ -302,13 +314,15 @@ constexpr bool is_raster(const Raster& raster) {
 }
 
 /// With a scatter and transposed words of 32 bits 8 bytes spill at 128 accumulators, 176 to 200 at
-/// 64 accumulators of three consumers.
+/// 64 accumulators of three consumers; of integers with a C 32 at 128 in two blocks of rows.
 GEMMERY_HOST_DEVICE
 constexpr bool can_scatter_rows(const Sm90Design& design) {
   const bool transposes_words =
       bytes_of(design.b) == 4 && (transposes_a(design) || transposes_b(design));
-  if (transposes_words && (held_registers(design) > 96 || consumers_per_tile(design) == 3))
-    return false;
+  const int held = held_registers(design);
+  if (transposes_words && (held > 96 || consumers_per_tile(design) == 3)) return false;
+  const bool adds_to_integers = is_integer(design.accumulator) && design.has_c;
+  if (adds_to_integers && held > 112 && blocks_per_consumer(design) > 1) return false;
   return !design.has_group_table && !design.clears_outside && !design.has_adjacent_rows;
 }
 

@@ -87,6 +87,7 @@ std::vector<Sm90Candidate> list_candidates(Tiles tiles, const OperandRules& rule
     candidates.push_back({.tile = tile,
                           .has_room_for_programs = has_room_for_programs(design),
                           .has_room_beside_sums = abi::has_room_beside_sums(design),
+                          .has_room_to_read = abi::has_room_to_read(design),
                           .stage_bytes = abi::stage_bytes(design),
                           .stage_room = abi::stage_room(design),
                           .share = abi::stored_design(design),

@@ -17,6 +17,7 @@ struct Sm90Candidate {
   Sm90Tile tile;
   bool has_room_for_programs;  // in registers
   bool has_room_beside_sums;   // for heavy programs, too
+  bool has_room_to_read;       // for programs whose threads read full tensors
   int stage_bytes;
   int stage_room;  // bytes, for stages and programs
   abi::StoredShare share;

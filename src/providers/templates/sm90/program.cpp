@@ -28,6 +28,13 @@ bool is_heavy(const epilogue::Node& node) {
           std::ranges::find(heavy, node.op) != std::end(heavy));
 }
 
+// True if not all full tensors are loaded by TMA.
+bool reads_by_threads(const ProgramTensors& tensors, const abi::TmaInputs& by_tma) {
+  const auto full = std::ranges::count_if(tensors.inputs,
+                                          [](const auto& input) { return !abi::is_vector(input); });
+  return full > by_tma.count;
+}
+
 // True if a program fits the 40 registers that 192 accumulators leave: a few simple operations in
 // float32, all inputs in shared memory, no stored result beside D except reductions to one value.
 // In float64, beside int32 accumulators, `accum * s + bias` spilled 56 to 76 bytes (ptxas 13.0).
@@ -36,9 +43,8 @@ bool is_light(EpilogueId epilogue, const ProgramTensors& tensors, const abi::Tma
   const auto operations =
       std::ranges::count(graph.nodes, epilogue::NodeKind::operation, &epilogue::Node::kind);
   if (operations > 4 || std::ranges::any_of(graph.nodes, is_heavy)) return false;
-  const auto full = std::ranges::count_if(tensors.inputs,
-                                          [](const auto& input) { return !abi::is_vector(input); });
-  return full <= by_tma.count && std::ranges::all_of(tensors.outputs, abi::is_of_everything);
+  return !reads_by_threads(tensors, by_tma) &&
+         std::ranges::all_of(tensors.outputs, abi::is_of_everything);
 }
 
 std::vector<TmaInput> list_inputs(const GemmProblem& problem, const OperandRules& rules,
@@ -107,6 +113,7 @@ ProgramFit::Width ProgramFit::width_of(int staging_columns, const GemmProblem& p
       .is_walked =
           find_misfit(list_inputs(problem, rules, by_tma, tensors_), problem.epilogue).empty(),
       .has_blocks = static_cast<bool>(check_sm90_blocks(problem.epilogue, turned, staging_columns)),
+      .reads_by_threads = reads_by_threads(tensors_, by_tma),
       .is_light =
           problem.accumulator != DType::int32 && is_light(problem.epilogue, tensors_, by_tma)};
 }
@@ -114,8 +121,9 @@ ProgramFit::Width ProgramFit::width_of(int staging_columns, const GemmProblem& p
 int ProgramFit::stages(const Sm90Candidate& candidate) const noexcept {
   const Width& width =
       *std::ranges::find(widths_, candidate.share.staging_columns, &Width::staging_columns);
-  if (!width.is_walked || !width.has_blocks || (!candidate.has_room_beside_sums && !width.is_light))
-    return 0;
+  if (!width.is_walked || !width.has_blocks) return 0;
+  if (!candidate.has_room_beside_sums && !width.is_light) return 0;
+  if (!candidate.has_room_to_read && width.reads_by_threads) return 0;
   abi::StoredShare share = candidate.share;
   share.scatters_rows = scatters_rows_;
   share.has_row_pairs = has_row_pairs_;

@@ -48,9 +48,10 @@ class ProgramFit {
   // Values that depend only on the width of staging tiles.
   struct Width {
     int staging_columns;
-    bool is_walked;   // TMA can load all inputs that it would have to
-    bool has_blocks;  // they hold whole blocks of the program's reductions
-    bool is_light;    // fits the registers that 192 accumulators leave
+    bool is_walked;         // TMA can load all inputs that it would have to
+    bool has_blocks;        // they hold whole blocks of the program's reductions
+    bool reads_by_threads;  // full tensors, not all of which TMA loads
+    bool is_light;          // fits the registers that 192 accumulators leave
   };
   Width width_of(int staging_columns, const GemmProblem& problem, const OperandRules& rules) const;
 
