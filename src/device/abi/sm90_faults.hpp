@@ -152,7 +152,6 @@ constexpr bool is_split(const Sm90Design& design) {
 ///                              three with a C; transposed ones of 32 bits 9 at 128, 38 at 144, 220
 ///                              at 96 and 22 at 64 of three; of codes none at 128; float32 split
 ///                              into parts 3 to 5 at 128 of one consumer, 3 to 10 of two in bf16x3
-///   phases, padded taps        3 to 34 at 192
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_parts(const Sm90Design& design) {
   if (design.split == SplitMode::none) return 208;
@@ -271,10 +270,14 @@ constexpr int most_registers_beside_scales(const Sm90Design& design) {
   return blocks_per_consumer(design) > 1 && has_more ? 112 : 128;
 }
 
-/// The limit where consumers store pixels of a phase, or the columns of padded taps.
+/// The limit where consumers store pixels of a phase, or the columns of padded taps: 12 to 136
+/// bytes spill at 192, of transposed words of 32 bits 56 to 80 at 80 of three, of parts of 8-bit
+/// operands 8 at 128.
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_pixels(const Sm90Design& design) {
-  return design.has_phases || design.has_tap_columns ? 160 : 208;
+  if (!design.has_phases && !design.has_tap_columns) return 208;
+  if (bytes_of(design.b) == 4 && consumers_per_tile(design) == 3) return 64;
+  return bytes_of(design.b) == 1 && design.split != SplitMode::none ? 112 : 160;
 }
 
 GEMMERY_HOST_DEVICE

@@ -50,15 +50,15 @@ Sm90Form form_for(const GemmProblem& problem) {
   return kernel::has_pointers(problem) ? Sm90Form::pointers : Sm90Form::strided;
 }
 
-// For a wgrad: true if copies of B begin at whole atoms. For a dgrad with a stride: true if
-// consumers share tiles and TMA stores them.
-bool fits_convolution(const Convolution& convolution, const OperandRules& rules,
-                      const Sm90Tile& tile) {
-  if (has_phases(convolution))
-    return tile.schedule == abi::Schedule::cooperative && tile.split_k == 1 &&
-           tile.split == abi::SplitMode::none;
+// For a wgrad: true if copies of B begin at whole atoms. Phases and padded taps have limits of
+// their own.
+bool fits_convolution(const GemmProblem& problem, const OperandRules& rules, Sm90Tile tile) {
+  if (has_phases(*problem.convolution) || has_tap_columns(problem)) {
+    tile.form = form_of(problem);
+    return abi::is_legal(sm90_design(rules, tile));
+  }
   const int atom = abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.b.dtype));
-  return convolution.kind != ConvKind::wgrad || tile.n % atom == 0 || atom % tile.n == 0;
+  return problem.convolution->kind != ConvKind::wgrad || tile.n % atom == 0 || atom % tile.n == 0;
 }
 
 // Calls add(candidate) for each design whose tiles of the problem fit the counters, and for each
@@ -67,12 +67,11 @@ template <class Add>
 void walk_candidates(const Query& query, const OperandRules& rules, Add&& add_candidate) {
   const std::int64_t batches = sm90_batches(query.problem);
   const Sm90Extents extents = extents_of(is_turned(rules), query.problem);
-  // The listed tiles are those of GEMMs.
-  const Convolution* const convolution =
-      query.problem.convolution ? &*query.problem.convolution : nullptr;
+  const bool is_convolution =
+      query.problem.convolution.has_value();  // the tiles are those of GEMMs
   const bool has_scales = operation::has_companions(query.problem);
   const auto add = [&](const Sm90Candidate& candidate) {
-    if (convolution && !fits_convolution(*convolution, rules, candidate.tile)) return;
+    if (is_convolution && !fits_convolution(query.problem, rules, candidate.tile)) return;
     if (!has_scales) return add_candidate(candidate);
     if (const auto scaled = with_scales(candidate, rules, query.problem)) add_candidate(*scaled);
   };
