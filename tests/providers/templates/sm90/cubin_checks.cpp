@@ -208,7 +208,8 @@ namespace {
 // A default program without C has no FMA of its own.
 void check_scaling(const Kernel& kernel, const abi::Sm90Design& design,
                    const jit::InstructionMix& mix, Faults& faults) {
-  if (!abi::scales_products(design) || design.has_c || kernel.epilogue() != default_epilogue) return;
+  if (!abi::scales_products(design) || design.has_c || kernel.epilogue() != default_epilogue)
+    return;
   faults.expect_equal("FMAs that scale and add products", jit::count_of(mix, "FFMA"),
                       abi::accumulators_per_thread(design));
 }

@@ -171,9 +171,9 @@ TEST(Sm90CubinProblems, that_are_drawn_are_valid) {
   }
 }
 
-// Kernels with the fewest registers besides accumulators, of which earlier versions spilled, and
-// one whose shared memory ends within the last bytes of a kilobyte and was once counted too small:
-// a few among 100,000.
+// Kernels with the fewest registers besides accumulators, or whose producers have the most work, of
+// which earlier versions spilled, and one whose shared memory ends within the last bytes of a
+// kilobyte and was once counted too small: a few among 100,000.
 constexpr const char* once_wrong[] = {
     "sm90v7_gemm_f16c16_f16c16_f16c16_acc-f16_256x192x64_1x1_k2_coop_m8_s2_c-bf16c16",
     "sm90v7_gemm_f16c16_f16c16_f16r16_acc-f32_192x160x64_1x1_k2_coop_m8_s2",
@@ -181,6 +181,10 @@ constexpr const char* once_wrong[] = {
     "c-f16r16",
     "sm90v7_gemm_f16r16_f16c16_f32c16_acc-f32_192x128x64_1x1_coop_m8_s4_groups-persistent-gather-"
     "scatter",
+    "sm90v7_gemm_u8r16_s8r16_u8r16_acc-s32_wgmma-saturate_192x192x128_2x1_coop_m8_s3_conv3d-dgrad-"
+    "strided",
+    "sm90v7_gemm_f32c16_f32r16_f32r16_acc-f32_wgmma-tf32_128x256x32_1x1_coop_m8_s4_conv3d-wgrad-"
+    "padded",
 };
 
 // The number of kernels of each kind in a short run.

@@ -499,7 +499,10 @@ TEST(Sm90Family, sums_of_float16_have_kernels_and_larger_tiles) {
 TEST(Sm90Family, what_matches_is_supported) {
   for (const char* line :
        {"gemm 128x256x512 a=bf16 b=bf16:c out=bf16", "gemm 8x8x8 a=f16:c b=f16 out=f32",
-        "gemm 40x48x56x3 a=bf16/batch=0 b=bf16 out=bf16:c c=f32:c beta=1"}) {
+        "gemm 40x48x56x3 a=bf16/batch=0 b=bf16 out=bf16:c c=f32:c beta=1",
+        "gemm 512x512x512x3 a=f16 b=e5m2:c out=bf16 scale_b=f32[row] c=f16 beta=1",
+        "conv3d_dgrad 8x8x16x16x256 k=512 t=2 r=3 s=3 pad=1 stride=2 a=e4m3 out=f16 math=fp8_fast",
+        "conv2d_wgrad 8x28x28x208 k=512 r=3 s=3 pad=1 a=f32 math=tf32"}) {
     const GemmProblem problem = parse_problem(line).problem;
     const DeviceInfo device = *find_device_info("h200");
     const auto kernels = match(line);
@@ -507,6 +510,7 @@ TEST(Sm90Family, what_matches_is_supported) {
     for (const RankedKernel& kernel : kernels) {
       EXPECT_TRUE(kernel::keeps_rules(kernel.operands(), problem)) << kernel.name();
       EXPECT_TRUE(family().supports(kernel, {problem, device}).is_success()) << kernel.name();
+      EXPECT_TRUE(abi::is_legal(sm90_design(kernel))) << kernel.name();
       EXPECT_GT(kernel.predicted_us, 0) << kernel.name();
     }
   }
