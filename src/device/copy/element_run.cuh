@@ -12,6 +12,43 @@ namespace gemmery::device {
 template <DType dtype, int columns>
 using LoadedRun = ptx::Registers<columns * abi::bytes_of(dtype)>;
 
+/// The elements of an access of more than one of which the row has `count`, fewer than all.
+template <int bytes, int access>
+__device__ __forceinline__ ptx::Registers<access> load_first(const char* source, int count) {
+  ptx::Registers<access> loaded{};
+  if constexpr (bytes >= 4) {
+#pragma unroll
+    for (int element = 0; element < access / bytes - 1; ++element)
+      insert<bytes>(loaded, element,
+                    ptx::ld_global_if_above<bytes>(count, element, source + element * bytes, {}));
+  } else {
+    constexpr int per_word = access < 4 ? access / bytes : 4 / bytes;
+#pragma unroll
+    for (int word = 0; word < access / bytes / per_word; ++word)
+      loaded.words[word] = ptx::ld_global_first<bytes>(source + 4 * word, count - word * per_word);
+  }
+  return loaded;
+}
+template <int bytes, int access>
+__device__ __forceinline__ void store_first(char* target, const ptx::Registers<access>& values,
+                                            int count) {
+  if constexpr (bytes >= 4) {
+#pragma unroll
+    for (int element = 0; element < access / bytes - 1; ++element) {
+      ptx::Registers<bytes> single;
+#pragma unroll
+      for (int word = 0; word < bytes / 4; ++word)
+        single.words[word] = values.words[element * (bytes / 4) + word];
+      ptx::st_global_if_above<bytes>(count, element, target + element * bytes, single);
+    }
+  } else {
+    constexpr int per_word = access < 4 ? access / bytes : 4 / bytes;
+#pragma unroll
+    for (int word = 0; word < access / bytes / per_word; ++word)
+      ptx::st_global_first<bytes>(target + 4 * word, values.words[word], count - word * per_word);
+  }
+}
+
 /// Reads `columns` elements of a row, of which `left` exist, by accesses of `vector_bytes`; the
 /// others become 0 and are not read. `step_bytes` is the distance of elements that are not
 /// adjacent.
@@ -27,15 +64,10 @@ __device__ __forceinline__ LoadedRun<dtype, columns> load_run(const char* first,
   for (int start = 0; start < columns; start += elements) {
     const char* const source =
         vector_bytes == 0 ? first + start * step_bytes : first + start * bytes;
-    auto piece = ptx::ld_global_if<access>(left >= start + elements, source, {});
+    auto piece = ptx::ld_global_if_above<access>(left, start + elements - 1, source, {});
     if constexpr (elements > 1) {
-      // The row ends within the access.
-#pragma unroll
-      for (int element = 0; element < elements - 1; ++element) {
-        const bool is_single = left > start + element && left < start + elements;
-        const auto single = ptx::ld_global_if<bytes>(is_single, source + element * bytes, {});
-        insert<bytes>(piece, element, single);
-      }
+      if (left > start && left < start + elements)
+        piece = load_first<bytes, access>(source, left - start);
     }
     insert<access>(loaded, start / elements, piece);
   }
@@ -57,15 +89,13 @@ __device__ __forceinline__ void store_run(char* first, const Compute (&values)[c
 #pragma unroll
     for (int element = 0; element < elements; ++element)
       place<dtype>(piece, element, values[start + element]);
-    if (left >= start + elements) {
-      ptx::st_global<access>(target, piece);
-    } else if constexpr (elements > 1) {
-#pragma unroll
-      for (int element = 0; element < elements - 1; ++element) {
-        ptx::Registers<bytes> single{};
-        place<dtype>(single, 0, values[start + element]);
-        if (left > start + element) ptx::st_global<bytes>(target + element * bytes, single);
-      }
+    if constexpr (elements == 1) {
+      ptx::st_global_if_above<access>(left, start, target, piece);
+    } else {
+      if (left >= start + elements)
+        ptx::st_global<access>(target, piece);
+      else if (left > start)
+        store_first<bytes>(target, piece, left - start);
     }
   }
 }

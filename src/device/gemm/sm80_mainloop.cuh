@@ -82,14 +82,23 @@ class Sm80Mainloop {
   // Lines that are found by indices have a pointer each: with rounds and eight lines a thread took
   // 252 registers instead of 158 (128x64x64 of bf16, ptxas 13.0).
   static constexpr bool has_few_lines = !design.has_indices || ChunkShares<a, threads>::passes <= 4;
+  // With groups and many copies in parts of a chunk, rounds spilled 120 to 330 bytes (64x128x32 of
+  // tf32 aligned to 4 bytes, ptxas 13.0).
+  static constexpr int copies_of_block =
+      ChunkShares<a, threads>::passes * (abi::chunk_bytes / a.vector_bytes) +
+      ChunkShares<b, threads>::passes * (abi::chunk_bytes / b.vector_bytes);
+  static constexpr bool has_few_copies = !has_groups || copies_of_block <= 32;
+  // A fprop finds the taps of its rows block by block, also in a round: with rounds it took 0.94 to
+  // 1.03 of the time (21 kernels on an H200), and twice the compile time.
+  static constexpr bool finds_taps = design.convolution == abi::ConvolutionKind::fprop;
   // A round is the mainloop unrolled by the stages: it multiplies one block of k per stage. In
   // blocks of up to 64 mmas rounds save a fifth of the other instructions. Larger blocks have few
   // of these, and rounds would double the compile time. Split products, float32 that is multiplied
   // in 16 bits and 8-bit floats that are converted would spill with rounds (8 to 68 bytes, ptxas
   // 13.0).
   static constexpr bool has_rounds = is_async && loads_ahead && !has_parts && has_few_lines &&
-                                     !has_scales && !splits_loaded_blocks &&
-                                     widened_registers == 0 &&
+                                     has_few_copies && !finds_taps && !has_scales &&
+                                     !splits_loaded_blocks && widened_registers == 0 &&
                                      Blocks::rows * Blocks::columns * steps <= 64;
 
  public:

@@ -227,4 +227,84 @@ __device__ inline void st_global(void* address, const Registers<bytes>& value) {
   }
 }
 
+/// Stores if `number` > `bound`, without a branch.
+template <int bytes>
+__device__ inline void st_global_if_above(int number, int bound, void* address,
+                                          const Registers<bytes>& value) {
+#define GEMMERY_STORE_IF(type)                                                \
+  asm volatile("{\n.reg .pred p;\nsetp.gt.s32 p, %2, %3;\n@p st.global." type \
+               " [%0], %1;\n}" ::"l"(address),                                \
+               "r"(value.words[0]), "r"(number), "r"(bound)                   \
+               : "memory")
+  if constexpr (bytes == 1) {
+    GEMMERY_STORE_IF("u8");
+  } else if constexpr (bytes == 2) {
+    GEMMERY_STORE_IF("u16");
+  } else if constexpr (bytes == 4) {
+    GEMMERY_STORE_IF("u32");
+  } else {
+    static_assert(bytes == 8);
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.gt.s32 p, %3, %4;\n@p st.global.v2.b32 [%0], {%1, %2};\n}" ::"l"(
+            address),
+        "r"(value.words[0]), "r"(value.words[1]), "r"(number), "r"(bound)
+        : "memory");
+  }
+#undef GEMMERY_STORE_IF
+}
+
+/// Stores the first `count` elements of a word; `count` may be negative, or larger than the word.
+template <int bytes>
+__device__ inline void st_global_first(void* address, unsigned word, int count) {
+  if constexpr (bytes == 1) {
+    asm volatile(
+        "{\n.reg .pred p;\n.reg .b32 bits;\nsetp.gt.s32 p, %2, 0;\n@p st.global.u8 [%0], %1;\n"
+        "setp.gt.s32 p, %2, 1;\nshr.u32 bits, %1, 8;\n@p st.global.u8 [%0+1], bits;\n"
+        "setp.gt.s32 p, %2, 2;\nshr.u32 bits, %1, 16;\n@p st.global.u8 [%0+2], bits;\n"
+        "setp.gt.s32 p, %2, 3;\nshr.u32 bits, %1, 24;\n@p st.global.u8 [%0+3], bits;\n}" ::"l"(
+            address),
+        "r"(word), "r"(count)
+        : "memory");
+  } else {
+    static_assert(bytes == 2);
+    asm volatile(
+        "{\n.reg .pred p;\n.reg .b32 bits;\nsetp.gt.s32 p, %2, 0;\n@p st.global.u16 [%0], %1;\n"
+        "setp.gt.s32 p, %2, 1;\nshr.u32 bits, %1, 16;\n@p st.global.u16 [%0+2], bits;\n}" ::"l"(
+            address),
+        "r"(word), "r"(count)
+        : "memory");
+  }
+}
+
+/// Reads the first `count` elements of a word, as above; the others are 0, and not read.
+template <int bytes>
+__device__ inline unsigned ld_global_first(const void* address, int count) {
+  unsigned word;
+  if constexpr (bytes == 1) {
+    asm volatile(
+        "{\n.reg .pred p;\n.reg .b32 bits;\nmov.b32 %0, 0;\n"
+        "setp.gt.s32 p, %2, 0;\n@p ld.global.u8 %0, [%1];\n"
+        "setp.gt.s32 p, %2, 1;\nmov.b32 bits, 0;\n@p ld.global.u8 bits, [%1+1];\n"
+        "prmt.b32 %0, %0, bits, 0x3240;\n"
+        "setp.gt.s32 p, %2, 2;\nmov.b32 bits, 0;\n@p ld.global.u8 bits, [%1+2];\n"
+        "prmt.b32 %0, %0, bits, 0x3410;\n"
+        "setp.gt.s32 p, %2, 3;\nmov.b32 bits, 0;\n@p ld.global.u8 bits, [%1+3];\n"
+        "prmt.b32 %0, %0, bits, 0x4210;\n}"
+        : "=&r"(word)
+        : "l"(address), "r"(count)
+        : "memory");
+  } else {
+    static_assert(bytes == 2);
+    asm volatile(
+        "{\n.reg .pred p;\n.reg .b32 bits;\nmov.b32 %0, 0;\n"
+        "setp.gt.s32 p, %2, 0;\n@p ld.global.u16 %0, [%1];\n"
+        "setp.gt.s32 p, %2, 1;\nmov.b32 bits, 0;\n@p ld.global.u16 bits, [%1+2];\n"
+        "prmt.b32 %0, %0, bits, 0x5410;\n}"
+        : "=&r"(word)
+        : "l"(address), "r"(count)
+        : "memory");
+  }
+  return word;
+}
+
 }  // namespace gemmery::device::ptx
