@@ -32,19 +32,21 @@
 namespace gemmery::device {
 
 // If the mainloop takes all registers, values that are needed after it are read or computed there:
-// kept across it, 4 to 28 bytes of them spilled (ptxas 13.0). So did the ends of groups.
+// kept across it, 4 to 28 bytes of them spilled (ptxas 13.0). So did the ends of groups, and, with
+// 128 accumulators, up to 80 bytes of the shares of split tiles.
 template <const abi::Sm80Design& design>
 inline constexpr bool takes_all_registers =
-    Sm80Mainloop<design>::takes_all_registers || design.groups != abi::GroupSchedule::none;
+    Sm80Mainloop<design>::takes_all_registers || design.groups != abi::GroupSchedule::none ||
+    design.split != abi::SplitMode::none;
 
 template <const abi::Sm80Design& design>
 __device__ __forceinline__ unsigned block_count() {
   if constexpr (takes_all_registers<design>) return ptx::nctaid_x();
   return gridDim.x;
 }
-template <const abi::Sm80Design& design>
-__device__ __forceinline__ TileShare read_again(TileShare share) {
-  if constexpr (takes_all_registers<design>) share.tile = ptx::opaque(share.tile);
+template <const abi::Sm80Design& design, class Shares>
+__device__ __forceinline__ TileShare read_again(const Shares& shares, const TileShare& share) {
+  if constexpr (takes_all_registers<design>) return shares.taken_again();
   return share;
 }
 
@@ -104,7 +106,7 @@ class Sm80Gemm {
     accumulate(share);
     if constexpr (design.warps_k > 1) add_slices();
     if constexpr (design.split == abi::SplitMode::none) return true;
-    return parts_.join(shares, share, sums_, holds_sums());
+    return parts_.join(shares, read_again<design>(shares, share), sums_, holds_sums());
   }
 
   /// Sets the group's tile again, so that its place need not stay in registers during the mainloop.
@@ -300,7 +302,7 @@ __device__ __forceinline__ void for_each_sm80_tile(const abi::Sm80Params& params
     while (!shares.is_done()) {
       const TileShare share = shares.take();
       Sm80Gemm<design> gemm(params, shared, &flag, {}, {}, windows);
-      if (gemm.multiply_share(shares, share)) finish(gemm, read_again<design>(share));
+      if (gemm.multiply_share(shares, share)) finish(gemm, read_again<design>(shares, share));
       __syncthreads();  // waits until shared memory is free for the next tile
     }
   }

@@ -88,8 +88,8 @@ class Sm80Mainloop {
       ChunkShares<a, threads>::passes * (abi::chunk_bytes / a.vector_bytes) +
       ChunkShares<b, threads>::passes * (abi::chunk_bytes / b.vector_bytes);
   static constexpr bool has_few_copies = !has_groups || copies_of_block <= 32;
-  // A fprop finds the taps of its rows block by block, also in a round: with rounds it took 0.94 to
-  // 1.03 of the time (21 kernels on an H200), and twice the compile time.
+  // A fprop finds the taps of its rows block by block, also in a round: without rounds it took 0.95
+  // to 1.01 of the time (21 kernels on an H200), and 0.6 of the compile time.
   static constexpr bool finds_taps = design.convolution == abi::ConvolutionKind::fprop;
   // A round is the mainloop unrolled by the stages: it multiplies one block of k per stage. In
   // blocks of up to 64 mmas rounds save a fifth of the other instructions. Larger blocks have few
@@ -351,11 +351,14 @@ class Sm80Mainloop {
   unsigned k_;
   unsigned whole_blocks_;  // blocks that need no edge test; all others follow them
   // With a pointer for each of a thread's chunks and the ends of groups, float32 kernels spilled 8
-  // to 52 bytes (ptxas 13.0).
+  // to 52 bytes (ptxas 13.0); split wgrads, with 128 accumulators and pixels to walk, 36 to 120.
   static constexpr int pointer_registers =
       2 * (ChunkShares<a, threads>::passes + ChunkShares<b, threads>::passes);
+  static constexpr bool is_split_wgrad =
+      design.convolution == abi::ConvolutionKind::wgrad && design.split != abi::SplitMode::none;
+  static constexpr int left_registers = most_registers - needed_registers - pointer_registers;
   static constexpr bool keeps_one_pointer =
-      has_groups && needed_registers + pointer_registers >= most_registers - 8;
+      (has_groups && left_registers <= 8) || (is_split_wgrad && left_registers <= 24);
   static constexpr ChunkPointers pointers =
       keeps_one_pointer ? ChunkPointers::first : ChunkPointers::each;
   static constexpr ChunkPointers pointers_of_a =

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <device/abi/split.hpp>
+#include <device/ptx/warp.cuh>
 
 namespace gemmery::device {
 
@@ -50,22 +51,34 @@ class UnitShares {
               .slices = 1,
               .slot = 0};
     } else if constexpr (mode == abi::SplitMode::stream) {
-      return is_past_whole_tiles() ? take_of_stream() : take_whole();
+      if (!is_past_whole_tiles()) {
+        ++wave_;
+        return whole_tile(unit_);
+      }
+      began_ = next_;
+      const TileShare share = share_from(began_, unit_);
+      next_ += share.k_blocks;
+      return share;
     } else {
       ++next_;
-      // Neighbouring blocks have the same slice of neighbouring tiles and request the same lines at
-      // the same time: 512x512x65536 in 8 slices of 128x128 takes 67.6 us, and 82.2 if they have
-      // the slices of one tile (H100, 2026-11-25).
-      const unsigned tiles = schedule_.slice.divide(schedule_.units);
-      const unsigned slice = unit_ / tiles;
-      const unsigned tile = unit_ - slice * tiles;
-      const unsigned first = slice * schedule_.per_unit;
-      return {.tile = tile,
-              .first_k_block = first,
-              .k_blocks = min(schedule_.per_unit, k_blocks_ - first),
-              .slice = slice,
-              .slices = schedule_.slices,
-              .slot = mode == abi::SplitMode::serial ? tile : tile * schedule_.slices + slice};
+      return share_of(unit_);
+    }
+  }
+
+  /// The share that was taken last, computed again, so that it need not stay in registers.
+  __device__ __forceinline__ TileShare taken_again() const {
+    const unsigned unit = ptx::opaque(unit_);
+    if constexpr (mode == abi::SplitMode::none) {
+      return {.tile = unit,
+              .first_k_block = 0,
+              .k_blocks = k_blocks_,
+              .slice = 0,
+              .slices = 1,
+              .slot = 0};
+    } else if constexpr (mode == abi::SplitMode::stream) {
+      return next_ == begin_of(unit) ? whole_tile(unit) : share_from(ptx::opaque(began_), unit);
+    } else {
+      return share_of(unit);
     }
   }
 
@@ -80,16 +93,32 @@ class UnitShares {
   }
 
  private:
+  /// The only share of a unit, if blocks of threads have the same slice of neighbouring tiles.
+  __device__ __forceinline__ TileShare share_of(unsigned unit) const {
+    // Neighbouring blocks have the same slice of neighbouring tiles and request the same lines at
+    // the same time: 512x512x65536 in 8 slices of 128x128 takes 67.6 us, and 82.2 if they have
+    // the slices of one tile (H100, 2026-11-25).
+    const unsigned tiles = schedule_.slice.divide(schedule_.units);
+    const unsigned slice = unit / tiles;
+    const unsigned tile = unit - slice * tiles;
+    const unsigned first = slice * schedule_.per_unit;
+    return {.tile = tile,
+            .first_k_block = first,
+            .k_blocks = min(schedule_.per_unit, k_blocks_ - first),
+            .slice = slice,
+            .slices = schedule_.slices,
+            .slot = mode == abi::SplitMode::serial ? tile : tile * schedule_.slices + slice};
+  }
+
   __device__ bool is_past_whole_tiles() const {
     return mode != abi::SplitMode::stream || wave_ == schedule_.whole;
   }
   /// The first of the tiles that units share; k blocks are counted from it on.
   __device__ unsigned streamed_from() const { return schedule_.whole * schedule_.units; }
 
-  __device__ __forceinline__ TileShare take_whole() {
-    const unsigned tile = wave_ * schedule_.units + unit_;
-    ++wave_;
-    return {.tile = tile,
+  /// The whole tile that was taken last.
+  __device__ __forceinline__ TileShare whole_tile(unsigned unit) const {
+    return {.tile = (wave_ - 1) * schedule_.units + unit,
             .first_k_block = 0,
             .k_blocks = k_blocks_,
             .slice = 0,
@@ -113,19 +142,17 @@ class UnitShares {
     return 2 * unit + (schedule_.k_block.divide(begin_of(unit)) == tile ? 0U : 1U);
   }
 
-  __device__ __forceinline__ TileShare take_of_stream() {
-    const unsigned tile = schedule_.k_block.divide(next_);
+  /// The share of a stream's unit that begins at a k block.
+  __device__ __forceinline__ TileShare share_from(unsigned k_block, unsigned unit) const {
+    const unsigned tile = schedule_.k_block.divide(k_block);
     const unsigned first = tile * k_blocks_;
-    const unsigned end = min(end_, first + k_blocks_);
     const unsigned first_unit = unit_of(first);
-    const TileShare share{.tile = tile + streamed_from(),
-                          .first_k_block = next_ - first,
-                          .k_blocks = end - next_,
-                          .slice = unit_ - first_unit,
-                          .slices = unit_of(first + k_blocks_ - 1) - first_unit + 1,
-                          .slot = slot_in_stream(unit_, tile)};
-    next_ = end;
-    return share;
+    return {.tile = tile + streamed_from(),
+            .first_k_block = k_block - first,
+            .k_blocks = min(begin_of(unit + 1), first + k_blocks_) - k_block,
+            .slice = unit - first_unit,
+            .slices = unit_of(first + k_blocks_ - 1) - first_unit + 1,
+            .slot = slot_in_stream(unit, tile)};
   }
 
   const abi::SplitSchedule& schedule_;
@@ -133,7 +160,8 @@ class UnitShares {
   unsigned unit_;
   unsigned next_;  // `stream`: the next k block, over all tiles; else 1 if the share was taken
   unsigned end_;
-  unsigned wave_;  // of whole tiles
+  unsigned began_ = 0;  // `stream`: the first k block of the share that was taken last
+  unsigned wave_;       // of whole tiles
 };
 
 /// True if the share is the whole tile. This is known before the mainloop.
