@@ -42,18 +42,10 @@ class UnitShares {
   __device__ bool is_done() const { return next_ >= end_ && is_past_whole_tiles(); }
 
   __device__ __forceinline__ TileShare take() {
-    if constexpr (mode == abi::SplitMode::none) {
-      ++next_;
-      return {.tile = unit_,
-              .first_k_block = 0,
-              .k_blocks = k_blocks_,
-              .slice = 0,
-              .slices = 1,
-              .slot = 0};
-    } else if constexpr (mode == abi::SplitMode::stream) {
+    if constexpr (mode == abi::SplitMode::stream) {
       if (!is_past_whole_tiles()) {
         ++wave_;
-        return whole_tile(unit_);
+        return last_of_waves(unit_);
       }
       began_ = next_;
       const TileShare share = share_from(began_, unit_);
@@ -68,18 +60,10 @@ class UnitShares {
   /// The share that was taken last, computed again, so that it need not stay in registers.
   __device__ __forceinline__ TileShare taken_again() const {
     const unsigned unit = ptx::opaque(unit_);
-    if constexpr (mode == abi::SplitMode::none) {
-      return {.tile = unit,
-              .first_k_block = 0,
-              .k_blocks = k_blocks_,
-              .slice = 0,
-              .slices = 1,
-              .slot = 0};
-    } else if constexpr (mode == abi::SplitMode::stream) {
-      return next_ == begin_of(unit) ? whole_tile(unit) : share_from(ptx::opaque(began_), unit);
-    } else {
+    if constexpr (mode == abi::SplitMode::stream)
+      return next_ == begin_of(unit) ? last_of_waves(unit) : share_from(ptx::opaque(began_), unit);
+    else
       return share_of(unit);
-    }
   }
 
   /// The slot of part `slice` of a share's tile.
@@ -93,8 +77,18 @@ class UnitShares {
   }
 
  private:
-  /// The only share of a unit, if blocks of threads have the same slice of neighbouring tiles.
+  __device__ __forceinline__ TileShare whole_tile(unsigned tile) const {
+    return {.tile = tile,
+            .first_k_block = 0,
+            .k_blocks = k_blocks_,
+            .slice = 0,
+            .slices = 1,
+            .slot = 0};
+  }
+
+  /// The only share of a unit.
   __device__ __forceinline__ TileShare share_of(unsigned unit) const {
+    if constexpr (mode == abi::SplitMode::none) return whole_tile(unit);
     // Neighbouring blocks have the same slice of neighbouring tiles and request the same lines at
     // the same time: 512x512x65536 in 8 slices of 128x128 takes 67.6 us, and 82.2 if they have
     // the slices of one tile (H100, 2026-11-25).
@@ -116,14 +110,9 @@ class UnitShares {
   /// The first of the tiles that units share; k blocks are counted from it on.
   __device__ unsigned streamed_from() const { return schedule_.whole * schedule_.units; }
 
-  /// The whole tile that was taken last.
-  __device__ __forceinline__ TileShare whole_tile(unsigned unit) const {
-    return {.tile = (wave_ - 1) * schedule_.units + unit,
-            .first_k_block = 0,
-            .k_blocks = k_blocks_,
-            .slice = 0,
-            .slices = 1,
-            .slot = 0};
+  /// The whole tile that a stream's unit took last.
+  __device__ __forceinline__ TileShare last_of_waves(unsigned unit) const {
+    return whole_tile((wave_ - 1) * schedule_.units + unit);
   }
 
   /// The first k block of a stream's unit, counted over the shared tiles.

@@ -67,8 +67,8 @@ template <class Add>
 void walk_candidates(const Query& query, const OperandRules& rules, Add&& add_candidate) {
   const std::int64_t batches = sm90_batches(query.problem);
   const Sm90Extents extents = extents_of(is_turned(rules), query.problem);
-  const bool is_convolution =
-      query.problem.convolution.has_value();  // the tiles are those of GEMMs
+  // The listed tiles are those of GEMMs.
+  const bool is_convolution = query.problem.convolution.has_value();
   const bool has_scales = operation::has_companions(query.problem);
   const auto add = [&](const Sm90Candidate& candidate) {
     if (is_convolution && !fits_convolution(query.problem, rules, candidate.tile)) return;
