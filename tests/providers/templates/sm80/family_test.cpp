@@ -7,10 +7,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <gemmery/gemmery.hpp>
 
 #include "providers/templates/sm80/design.hpp"
+#include "runtime/device_family.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -55,6 +57,18 @@ TEST(Sm80Family, multiplies_float64_by_wide_instructions_where_they_exist) {
   };
   for (const char* const device : {"h100", "h200", "b200"}) EXPECT_EQ(mma_of(device), "16x8x8");
   for (const char* const device : {"a100", "l40s"}) EXPECT_EQ(mma_of(device), "8x8x4");
+}
+
+TEST(Sm80Family, ptxas_compiles_convolutions_and_codes_at_a_lower_level) {
+  const auto options_of = [](const std::string& line) {
+    const Kernel kernel = kernels_of(line, "a100").front();
+    EXPECT_EQ(kernel.family().name(), "sm80") << line;
+    return static_cast<const runtime::DeviceFamily&>(kernel.family()).emit(kernel, {80}).options;
+  };
+  const std::vector<std::string> lower{"--ptxas-options=-O2"};
+  EXPECT_EQ(options_of("conv2d_dgrad 32x14x14x256 k=256 r=3 s=3 pad=1 a=f16"), lower);
+  EXPECT_EQ(options_of("gemm 4096x4096x4096 a=f16 b=s4:c scale_b=f32[1x64]"), lower);
+  EXPECT_TRUE(options_of("gemm 4096x4096x4096 a=f16").empty());
 }
 
 TEST(Sm80Family, says_what_it_does_not_serve) {
