@@ -78,6 +78,14 @@ model::WarpSpecializedTerms sm90_terms(const abi::Sm90Design& design) noexcept {
 
 namespace {
 
+// True if the tile is legal for dgrads by phases, whose A is K-major, or for wgrads with padded
+// taps, whatever their dimensions.
+bool fits_pixels(const OperandRules& rules, Sm90Tile tile) {
+  tile.form =
+      rules.a.layout == LayoutRule::row ? Sm90Form::strided_dgrad_2d : Sm90Form::padded_wgrad_2d;
+  return abi::is_legal(sm90_design(rules, tile));
+}
+
 using Tiles = std::span<const Sm90Tile> (*)(const OperandRules&);
 
 std::vector<Sm90Candidate> list_candidates(Tiles tiles, const OperandRules& rules) {
@@ -88,6 +96,7 @@ std::vector<Sm90Candidate> list_candidates(Tiles tiles, const OperandRules& rule
                           .has_room_for_programs = has_room_for_programs(design),
                           .has_room_beside_sums = abi::has_room_beside_sums(design),
                           .has_room_to_read = abi::has_room_to_read(design),
+                          .fits_pixels = fits_pixels(rules, tile),
                           .stage_bytes = abi::stage_bytes(design),
                           .stage_room = abi::stage_room(design),
                           .share = abi::stored_design(design),

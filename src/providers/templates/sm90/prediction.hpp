@@ -18,6 +18,7 @@ struct Sm90Candidate {
   bool has_room_for_programs;  // in registers
   bool has_room_beside_sums;   // for heavy programs, too
   bool has_room_to_read;       // for programs whose threads read full tensors
+  bool fits_pixels;            // for dgrads by phases, wgrads with padded taps
   int stage_bytes;
   int stage_room;  // bytes, for stages and programs
   abi::StoredShare share;
