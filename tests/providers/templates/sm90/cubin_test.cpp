@@ -353,7 +353,7 @@ Kernel draw_plain_kernel(Random& random) {
     const Sm90Tile tile = sm90_tile(kernel);
     if (byte_width(kernel.operands().a.dtype) == 2 && tile.m == 128 && tile.n >= 32 &&
         tile.cluster_m * tile.cluster_n * tile.split_k == 1 &&
-        tile.schedule == abi::Schedule::cooperative)
+        tile.schedule == abi::Schedule::cooperative && abi::stores_by_tma(sm90_design(kernel)))
       return kernel;
   }
 }
