@@ -218,10 +218,10 @@ constexpr int most_registers_beside_transposition(const Sm90Design& design) {
 
 /// The limit if the blocks of a cluster split k. With transposed words of 32 bits 84 to 1056 bytes
 /// spill at 96 and more, 108 to 860 at 64 of three consumers; with operands of 8 bits and a C up to
-/// 460 at 128, transposed ones 44 at 96 and 60 at 64 of three; without a C transposed ones 8 at 112
-/// and 84 at 128, promoted ones 32 at 192, and integers 4 at 64 of three in clusters of four. Of
-/// codes 792 spill at 160 with a C, 40 to 92 at 128 in two blocks of rows; of float16 pairs 24 at
-/// 96 if out has 8 bits.
+/// 460 at 128, transposed ones 44 at 96 and 60 at 64 of three, integers 80 there; without a C
+/// transposed ones 8 at 112 and 84 at 128, promoted ones 32 at 192, and integers 4 at 64 of three
+/// in clusters of four. Of codes 792 spill at 160 with a C, 40 to 92 at 128 in two blocks of rows;
+/// of float16 pairs 24 at 96 if out has 8 bits.
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_cluster_parts(const Sm90Design& design) {
   if (design.split_k == 1 || splits_operands(design.math)) return 208;
@@ -236,7 +236,8 @@ constexpr int most_registers_beside_cluster_parts(const Sm90Design& design) {
         if (are_three && is_integer(design.accumulator) && design.split_k == 4) return 48;
         return design.math == MmaMath::promoted ? 160 : 96;
       }
-      return !transposes ? 112 : are_three ? 48 : 80;
+      if (are_three && (transposes || is_integer(design.accumulator))) return 48;
+      return transposes ? 80 : 112;
     case 4:
       return !transposes ? 208 : are_three ? 48 : 80;
     default:
