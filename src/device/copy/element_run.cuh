@@ -12,6 +12,9 @@ namespace gemmery::device {
 template <DType dtype, int columns>
 using LoadedRun = ptx::Registers<columns * abi::bytes_of(dtype)>;
 
+template <int access>
+inline constexpr int word_count = sizeof(ptx::Registers<access>) / sizeof(unsigned);
+
 /// The elements of an access of more than one of which the row has `count`, fewer than all.
 template <int bytes, int access>
 __device__ __forceinline__ ptx::Registers<access> load_first(const char* source, int count) {
@@ -22,13 +25,14 @@ __device__ __forceinline__ ptx::Registers<access> load_first(const char* source,
       insert<bytes>(loaded, element,
                     ptx::ld_global_if_above<bytes>(count, element, source + element * bytes, {}));
   } else {
-    constexpr int per_word = access < 4 ? access / bytes : 4 / bytes;
 #pragma unroll
-    for (int word = 0; word < access / bytes / per_word; ++word)
-      loaded.words[word] = ptx::ld_global_first<bytes>(source + 4 * word, count - word * per_word);
+    for (int word = 0; word < word_count<access>; ++word)
+      loaded.words[word] =
+          ptx::ld_global_first<bytes>(source + 4 * word, count - word * (4 / bytes));
   }
   return loaded;
 }
+/// Stores them.
 template <int bytes, int access>
 __device__ __forceinline__ void store_first(char* target, const ptx::Registers<access>& values,
                                             int count) {
@@ -42,10 +46,10 @@ __device__ __forceinline__ void store_first(char* target, const ptx::Registers<a
       ptx::st_global_if_above<bytes>(count, element, target + element * bytes, single);
     }
   } else {
-    constexpr int per_word = access < 4 ? access / bytes : 4 / bytes;
 #pragma unroll
-    for (int word = 0; word < access / bytes / per_word; ++word)
-      ptx::st_global_first<bytes>(target + 4 * word, values.words[word], count - word * per_word);
+    for (int word = 0; word < word_count<access>; ++word)
+      ptx::st_global_first<bytes>(target + 4 * word, values.words[word],
+                                  count - word * (4 / bytes));
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads from global memory of 1 to 16 bytes as 32-bit registers, and stores of the same, one
-// instruction per function.
+// statement per function.
 #pragma once
 
 #include <device/abi/host_device.hpp>

@@ -50,14 +50,10 @@ Sm90Form form_for(const GemmProblem& problem) {
   return kernel::has_pointers(problem) ? Sm90Form::pointers : Sm90Form::strided;
 }
 
-// For a wgrad: true if copies of B begin at whole atoms. Phases and padded taps have limits of
-// their own.
-bool fits_convolution(const GemmProblem& problem, const OperandRules& rules,
-                      const Sm90Candidate& candidate) {
-  if (has_phases(*problem.convolution) || has_tap_columns(problem)) return candidate.fits_pixels;
-  const int columns = candidate.tile.n;
-  const int atom = abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.b.dtype));
-  return problem.convolution->kind != ConvKind::wgrad || columns % atom == 0 || atom % columns == 0;
+// Phases and padded taps have limits of their own.
+bool fits_convolution(const GemmProblem& problem, const Sm90Candidate& candidate) {
+  return has_phases(*problem.convolution) || has_tap_columns(problem) ? candidate.fits_pixels
+                                                                      : candidate.fits_convolutions;
 }
 
 // Calls add(candidate) for each design whose tiles of the problem fit the counters, and for each
@@ -70,7 +66,7 @@ void walk_candidates(const Query& query, const OperandRules& rules, Add&& add_ca
   const bool is_convolution = query.problem.convolution.has_value();
   const bool has_scales = operation::has_companions(query.problem);
   const auto add = [&](const Sm90Candidate& candidate) {
-    if (is_convolution && !fits_convolution(query.problem, rules, candidate)) return;
+    if (is_convolution && !fits_convolution(query.problem, candidate)) return;
     if (!has_scales) return add_candidate(candidate);
     if (const auto scaled = with_scales(candidate, rules, query.problem)) add_candidate(*scaled);
   };

@@ -78,11 +78,19 @@ model::WarpSpecializedTerms sm90_terms(const abi::Sm90Design& design) noexcept {
 
 namespace {
 
-// True if the tile is legal for dgrads by phases, whose A is K-major, or for wgrads with padded
-// taps, whatever their dimensions.
-bool fits_pixels(const OperandRules& rules, Sm90Tile tile) {
-  tile.form =
-      rules.a.layout == LayoutRule::row ? Sm90Form::strided_dgrad_2d : Sm90Form::padded_wgrad_2d;
+// The convolutions that the contiguous indices of A and B suit. What is legal does not depend on
+// their dimensions.
+Sm90Form form_of_convolutions(const OperandRules& rules) {
+  if (rules.a.layout != LayoutRule::row) return Sm90Form::wgrad_2d;
+  return rules.b.layout == LayoutRule::row ? Sm90Form::dgrad_2d : Sm90Form::fprop_2d;
+}
+// Those of them that have phases or padded taps.
+Sm90Form form_of_pixels(const OperandRules& rules) {
+  return rules.a.layout == LayoutRule::row ? Sm90Form::strided_dgrad_2d : Sm90Form::padded_wgrad_2d;
+}
+
+bool is_legal_as(Sm90Form form, const OperandRules& rules, Sm90Tile tile) {
+  tile.form = form;
   return abi::is_legal(sm90_design(rules, tile));
 }
 
@@ -92,15 +100,17 @@ std::vector<Sm90Candidate> list_candidates(Tiles tiles, const OperandRules& rule
   std::vector<Sm90Candidate> candidates;
   for (const Sm90Tile& tile : tiles(rules)) {
     const abi::Sm90Design design = sm90_design(rules, tile);
-    candidates.push_back({.tile = tile,
-                          .has_room_for_programs = has_room_for_programs(design),
-                          .has_room_beside_sums = abi::has_room_beside_sums(design),
-                          .has_room_to_read = abi::has_room_to_read(design),
-                          .fits_pixels = fits_pixels(rules, tile),
-                          .stage_bytes = abi::stage_bytes(design),
-                          .stage_room = abi::stage_room(design),
-                          .share = abi::stored_design(design),
-                          .terms = sm90_terms(design)});
+    candidates.push_back(
+        {.tile = tile,
+         .has_room_for_programs = has_room_for_programs(design),
+         .has_room_beside_sums = abi::has_room_beside_sums(design),
+         .has_room_to_read = abi::has_room_to_read(design),
+         .fits_convolutions = is_legal_as(form_of_convolutions(rules), rules, tile),
+         .fits_pixels = is_legal_as(form_of_pixels(rules), rules, tile),
+         .stage_bytes = abi::stage_bytes(design),
+         .stage_room = abi::stage_room(design),
+         .share = abi::stored_design(design),
+         .terms = sm90_terms(design)});
   }
   return candidates;
 }

@@ -18,7 +18,8 @@ struct Sm90Candidate {
   bool has_room_for_programs;  // in registers
   bool has_room_beside_sums;   // for heavy programs, too
   bool has_room_to_read;       // for programs whose threads read full tensors
-  bool fits_pixels;            // for dgrads by phases, wgrads with padded taps
+  bool fits_convolutions;      // of the kind that A and B are contiguous for
+  bool fits_pixels;            // dgrads by phases, wgrads with padded taps
   int stage_bytes;
   int stage_room;  // bytes, for stages and programs
   abi::StoredShare share;
